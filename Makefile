@@ -1,0 +1,54 @@
+# Lectern: `make run` and `make test` are all a fresh machine needs (Python 3.11, make and a package index).
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PORT ?= 8420
+BOOK ?= examples/physical-ai-robotics
+
+.PHONY: help setup dev run test check docs lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+setup: $(VENV)/.run-ready  ## build .venv with .venv/bin/lectern
+dev: $(VENV)/.dev-ready  ## the same, with what tests and checks need
+
+run: setup  ## ingest the sample book (BOOK=…) and serve page and API (PORT=…)
+	$(BIN)/lectern ingest $(BOOK)
+	$(BIN)/lectern serve --port $(PORT)
+
+test: check  ## checks and tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: dev  ## format, lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lock:  ## renew both lock files (needs uv)
+	uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 pyproject.toml \
+		--group run -o requirements.lock
+	uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 pyproject.toml \
+		--group dev -c requirements.lock -o requirements-dev.lock
+
+docs: dev  ## write the pages that are made from the code
+	$(BIN)/python scripts/write_docs.py
+
+clean:  ## remove .venv and the local index
+	rm -rf $(VENV) .lectern
+
+$(VENV)/.run-ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Lectern needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3.11"; exit 2; }
+	@echo "Building $(VENV) (about a minute on a fresh machine)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev-ready: requirements-dev.lock $(VENV)/.run-ready
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
