@@ -1,0 +1,40 @@
+"""Lectern: ask a Markdown book questions, and get answers with citations or an honest refusal.
+
+async with open_lectern() as lectern:
+    await lectern.ingest("my-book")
+    reply = await lectern.ask("How do nodes communicate?")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lectern.version import __version__
+
+if TYPE_CHECKING:
+    from lectern.domain.errors import LecternError
+    from lectern.domain.queries import Scope
+    from lectern.domain.replies import Answer, Refusal
+    from lectern.settings import Settings
+    from lectern.wiring import Lectern, open_lectern
+
+_HOMES = {
+    "Answer": "lectern.domain.replies",
+    "Lectern": "lectern.wiring",
+    "LecternError": "lectern.domain.errors",
+    "Refusal": "lectern.domain.replies",
+    "Scope": "lectern.domain.queries",
+    "Settings": "lectern.settings",
+    "open_lectern": "lectern.wiring",
+}
+
+__all__ = ["Answer", "Lectern", "LecternError", "Refusal", "Scope", "Settings", "__version__", "open_lectern"]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used: `lectern --help` must not pay for what it does not need."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lectern' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,110 @@
+"""A book as it stands on disk: what its manifest says, where each lesson stands, and what a reader would see of
+it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+Site = Literal["docusaurus", "mkdocs", "mdbook", "plain"]
+Level = Literal["A1", "A2", "B1", "B2", "C1", "C2"]
+Layer = Literal["L1", "L2", "L3", "L4"]
+
+SITES: tuple[str, ...] = get_args(Site)
+LEVELS: tuple[str, ...] = get_args(Level)
+LAYERS: tuple[str, ...] = get_args(Layer)
+TIERS = (1, 2, 3, 4)
+TOP_TIER = 4  # a reader with this tier can follow every lesson
+MAIN_MODULE = "main"  # files above every module form this one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleInfo:
+    """A module as the manifest names it."""
+
+    slug: str
+    folder: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a lesson has whose front matter says nothing."""
+
+    hardware_tier: int = 1
+    proficiency_level: str = "A2"
+    layer: str = "L1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """`lectern.toml`, or what was inferred without one."""
+
+    book_id: str
+    title: str
+    base_url: str | None = None
+    site: Site = "plain"
+    exclude: tuple[str, ...] = ()
+    language: str = "en"
+    modules: tuple[ModuleInfo, ...] = ()
+    defaults: Defaults = field(default_factory=Defaults)
+    reader_tier: int | None = None  # the filter when a reader names no tier; None: every tier
+    max_chapter: int | None = None
+    max_lesson: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonPlace:
+    """Where a lesson stands. Two files may have one place: every further one carries its path, so their ids differ."""
+
+    book_id: str
+    module: str
+    chapter: int
+    lesson: int
+    doubled_by: str | None = None  # this lesson's own source_file, where an earlier file has the place already
+
+    def __str__(self) -> str:
+        return f"{self.book_id}:{self.module}:{self.chapter}:{self.lesson}"
+
+    @property
+    def suffix(self) -> str:
+        """What both id strings get appended for a lesson whose place was taken."""
+        return "" if self.doubled_by is None else f":{self.doubled_by}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonSource:
+    """All that is known of a lesson before its body is cut into chunks."""
+
+    source_file: str  # POSIX path from the book's folder
+    source_file_hash: str  # SHA-256 of the raw bytes
+    place: LessonPlace
+    page_title: str
+    module_title: str
+    chapter_title: str
+    lesson_title: str
+    url: str  # of the page, without an anchor
+    hardware_tier: int
+    proficiency_level: str
+    layer: str
+    digest: str  # of everything that reaches this lesson's chunks: bytes, place, titles, url, values, code versions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One line of the report: what is wrong with a file, where, and how to mend it."""
+
+    file: str
+    line: int | None
+    message: str  # says what is wrong and how to mend it
+    severity: Literal["warning", "error"]  # an error costs the file its place in the index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The whole folder, worked out on every run: each file is a lesson here or an error among the problems."""
+
+    manifest: Manifest
+    lessons: tuple[LessonSource, ...]
+    problems: tuple[Problem, ...]
+    files_discovered: int

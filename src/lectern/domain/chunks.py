@@ -1,0 +1,112 @@
+"""Chunk identity. An id names a *text* in a *lesson*: an unchanged chunk keeps its id (and its vectors) however the
+rest of the file moves, an edited one is a new chunk, and a text that occurs twice in a lesson is told apart by its
+count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import NewType
+
+from lectern.domain.books import LessonPlace
+
+ChunkId = NewType("ChunkId", str)
+ParentId = NewType("ParentId", str)
+
+CHUNK_SPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")  # fixed by the design; changing it renames every chunk
+TOKENS_PER_WORD = 1.3  # the design's estimate; embedders count with their own tokenizers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """The unit that is embedded, found and cited: its text and everything the index stores about it.
+
+    Flat on purpose: the payload in the index has these very fields, so nothing is lost on the way there or back.
+    """
+
+    id: ChunkId
+    text: str
+    # where it stands
+    book_id: str
+    module: str
+    chapter: int
+    lesson: int
+    source_file: str
+    parent_doc_id: ParentId
+    section_title: str | None
+    trail: tuple[str, ...]  # headings from the lesson's title down to this section
+    breadcrumb: str
+    line_start: int  # 1-based, in the source file
+    line_end: int
+    # whom it suits
+    hardware_tier: int
+    proficiency_level: str
+    layer: str
+    # the chain through its lesson
+    chunk_index: int
+    total_chunks: int
+    prev_chunk_id: ChunkId | None
+    next_chunk_id: ChunkId | None
+    # how a reader sees and opens it
+    page_title: str
+    module_title: str
+    chapter_title: str
+    lesson_title: str
+    url: str
+    # change detection and size
+    content_hash: str
+    source_file_hash: str
+    word_count: int
+    token_count: int
+    char_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What depends on when and by what a chunk was indexed; left out when an index is compared with a fresh one."""
+
+    version: int
+    created_at: str
+    updated_at: str
+    embedded_at: str
+    embedding_model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StampedChunk:
+    """A chunk as the index holds it."""
+
+    chunk: Chunk
+    stamp: Stamp
+
+
+def content_hash(text: str) -> str:
+    """The lower-case hex SHA-256 of a text's UTF-8 bytes."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def chunk_id(place: LessonPlace, text_hash: str, occurrence: int = 1) -> ChunkId:
+    """The id of the `occurrence`-th chunk with this text in the lesson at this place."""
+    repeat = "" if occurrence == 1 else f":{occurrence}"
+    return ChunkId(str(uuid.uuid5(CHUNK_SPACE, f"{place}:{text_hash[:16]}{place.suffix}{repeat}")))
+
+
+def parent_doc_id(place: LessonPlace) -> ParentId:
+    """The id that all chunks of the lesson at this place share."""
+    return ParentId(str(uuid.uuid5(CHUNK_SPACE, f"{place}:parent{place.suffix}")))
+
+
+def chunks_digest(chunks: Iterable[Chunk]) -> str:
+    """One hash over every field of these chunks, whatever their order: equal digests mean equal chunks."""
+    whole = hashlib.sha256()
+    for chunk in sorted(chunks, key=lambda chunk: chunk.id):
+        whole.update(json.dumps(asdict(chunk), sort_keys=True).encode())
+    return whole.hexdigest()
+
+
+def estimate_tokens(words: int) -> int:
+    """The design's token estimate for a text of this many words."""
+    return round(words * TOKENS_PER_WORD)

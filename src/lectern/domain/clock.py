@@ -1,0 +1,15 @@
+"""The one shape in which Lectern writes a moment: UTC, ISO 8601, milliseconds, `Z`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def utc_now() -> str:
+    """This moment, as every payload, record and reply writes it."""
+    return in_utc(datetime.now(UTC))
+
+
+def in_utc(moment: datetime) -> str:
+    """`moment` in the shape `2025-12-17T14:23:45.123Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,128 @@
+"""Every error Lectern raises on purpose. The class says who can mend it, and so which status or exit code it becomes.
+
+LecternError
+  BadInput            the caller can fix it         422 / exit 2
+    UnknownBook         no such book                404 / exit 2
+    UnknownLesson       no such lesson or chunk     404 / exit 2
+  SourceError         the author can fix it         422 / exit 2
+    BookNotFound        no folder, no lessons
+    BadManifest         lectern.toml is wrong
+    WrongBook           another folder under this name, or too much would go
+  ConfigError         the operator can fix it       409 / exit 2
+    IndexMismatch       built by another model or an older schema
+    IndexDamaged        the files of the index do not load
+    ModelDamaged        the weights are not the ones that were shipped
+    InUse               another process owns the data
+  Busy                a job or turn is under way    409 / exit 2
+  ProviderError       waiting may fix it            503 / exit 3
+    RateLimited, ProviderTimeout, ProviderRefused
+"""
+
+from __future__ import annotations
+
+
+class LecternError(Exception):
+    """Anything Lectern raises on purpose; its text is for a person and says what to do."""
+
+    exit_code = 2
+    status = 422
+    retryable = False
+
+
+class BadInput(LecternError):
+    """A request that cannot be carried out as it stands."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        self.field = field
+        super().__init__(message)
+
+
+class UnknownBook(BadInput):
+    """A book that is not indexed, or that the caller may not read: the two look alike."""
+
+    status = 404
+
+    def __init__(self, book_id: str, known: tuple[str, ...] = ()) -> None:
+        self.book_id, self.known = book_id, known
+        there = f"indexed: {', '.join(known)}" if known else "no book is indexed yet; run: lectern ingest PATH"
+        super().__init__(f"there is no book {book_id!r}; {there}", field="book_id")
+
+
+class UnknownLesson(BadInput):
+    """A lesson or chunk id that this book does not have."""
+
+    status = 404
+
+
+class SourceError(LecternError):
+    """The book on disk is at fault; its author can mend it."""
+
+
+class BookNotFound(SourceError):
+    """The folder is missing, is no folder, or holds no lesson."""
+
+
+class BadManifest(SourceError):
+    """`lectern.toml` cannot be used as it is."""
+
+
+class WrongBook(SourceError):
+    """The folder does not look like the book the ledger knows under this name."""
+
+
+class ConfigError(LecternError):
+    """Settings, index or weights do not fit together; the operator can mend it."""
+
+    status = 409
+
+
+class IndexMismatch(ConfigError):
+    """The index was built by another embedder, or in an older shape."""
+
+
+class IndexDamaged(ConfigError):
+    """The index's files do not load; never answered as if the book were empty."""
+
+
+class ModelDamaged(ConfigError):
+    """The local model's files are missing or are not the ones that were shipped."""
+
+
+class InUse(ConfigError):
+    """Another process owns this LECTERN_HOME; the embedded index has one owner at a time."""
+
+
+class Busy(LecternError):
+    """Something that excludes this request is under way."""
+
+    status = 409
+
+
+class ProviderError(LecternError):
+    """An embedder or a language model did not do its work."""
+
+    exit_code = 3
+    status = 503
+    retryable = True
+
+    def __init__(self, provider: str, message: str) -> None:
+        self.provider = provider
+        super().__init__(f"{provider}: {message}")
+
+
+class RateLimited(ProviderError):
+    """The provider asked us to wait."""
+
+    def __init__(self, provider: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(provider, f"asked us to wait {retry_after:g} s; try again then")
+
+
+class ProviderTimeout(ProviderError):
+    """The provider did not answer in time."""
+
+
+class ProviderRefused(ProviderError):
+    """The provider rejects the request itself (key, model name, input); trying again will not help."""
+
+    retryable = False

@@ -1,0 +1,78 @@
+"""What was found for a question. A dossier numbers each passage once: only these numbers can be cited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from lectern.domain.chunks import Chunk, StampedChunk
+from lectern.domain.filters import ChunkFilter
+
+SearchMode = Literal["hybrid", "dense", "lexical"]
+ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
+HIGH, MEDIUM, LOW = 0.85, 0.75, 0.60  # the design's cuts; below the last, evidence is insufficient
+INSUFFICIENT_BELOW = 0.5999  # the most that a refusal may claim: just under the last cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A chunk the index proposes, with both of its raw scores, whichever search proposed it."""
+
+    stored: StampedChunk
+    cosine: float
+    bm25: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk found for a query."""
+
+    chunk: Chunk
+    rank: int  # 1-based
+    score: float  # 0…1, what the order follows
+    similarity: float  # cosine, clamped to 0…1
+    lexical: float  # 0…1, BM25 against the best candidate's
+    vector: tuple[float, ...]  # the chunk's own, of unit length; the mean of its windows where it has several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """One search: its hits and all that was applied to get them."""
+
+    query: str
+    mode: SearchMode
+    where: ChunkFilter
+    hits: tuple[Hit, ...]
+    total_found: int
+    query_time_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dossier:
+    """The passages gathered for one question, numbered from 1 in the order in which they were handed out."""
+
+    question: str
+    hits: tuple[Hit, ...] = ()
+
+    def passage(self, number: int) -> Hit | None:
+        """The passage behind `[number]`, if we issued that number."""
+        return self.hits[number - 1] if 1 <= number <= len(self.hits) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidenceMetrics:
+    """How well the dossier covers the question, in parts."""
+
+    average_similarity: float
+    min_similarity: float
+    max_similarity: float
+    num_chunks: int
+    chunk_diversity: float
+    confidence: float  # the number the level is cut from
+    confidence_level: ConfidenceLevel
+    should_answer: bool
+
+    def refused(self) -> ConfidenceMetrics:
+        """The same evidence, judged not enough: level, decision and number always agree."""
+        ceiling = min(self.confidence, INSUFFICIENT_BELOW)
+        return replace(self, confidence=ceiling, confidence_level="insufficient", should_answer=False)

@@ -1,0 +1,119 @@
+"""One ingestion, from plan to report. The plan and the events are plain values: a dry run is a plan that nobody
+carries out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lectern.domain.books import LessonPlace, LessonSource, Problem
+
+Mode = Literal["incremental", "full", "recreate"]
+JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionRecord:
+    """What the ledger knows of one indexed file."""
+
+    source_file: str
+    file_hash: str
+    digest: str
+    place: LessonPlace
+    parent_doc_id: str
+    chunk_ids: tuple[str, ...]
+    ingested_at: str
+    page_title: str
+    lesson_title: str
+    chapter_title: str
+    module_title: str
+    url: str
+    payload_digest: str  # of the chunks as they were put into the index
+
+    @property
+    def chunk_count(self) -> int:
+        """How many chunks of this file the index holds."""
+        return len(self.chunk_ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """Lessons that change hands together: readers see all of it or nothing.
+
+    Usually one file's new version for its old one. Lessons that trade places (a file inserted before them, two names
+    swapped) share ids while they change, so they are one replacement.
+    """
+
+    lessons: tuple[LessonSource, ...]  # what will stand there
+    retired: tuple[IngestionRecord, ...]  # what stood there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What an ingestion will do, file by file."""
+
+    mode: Mode
+    replacements: tuple[Replacement, ...]
+    new: tuple[str, ...]
+    modified: tuple[str, ...]
+    moved: tuple[tuple[str, str], ...]  # (from, to): the same bytes under another path
+    deleted: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionJob:
+    """The job as programs see it, running or ended."""
+
+    job_id: int
+    book_id: str
+    mode: Mode
+    status: JobStatus
+    queued_at: str
+    started_at: str | None = None
+    completed_at: str | None = None
+    duration_seconds: float | None = None
+    error_message: str | None = None
+    files_discovered: int = 0
+    files_processed: int = 0
+    files_skipped: int = 0
+    files_failed: int = 0
+    files_deleted: int = 0
+    chunks_created: int = 0
+    chunks_deleted: int = 0
+    chunks_kept: int = 0
+    chunks_embedded: int = 0
+    chunks_per_second: float = 0.0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+    errors: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The folder was read and compared with the ledger."""
+
+    job: IngestionJob
+    plan: Plan
+    kind: Literal["planned"] = "planned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonsIndexed:
+    """One more batch of lessons is in the index, and the ledger says so."""
+
+    job: IngestionJob
+    done: int  # files of the plan that are done, of `total`
+    total: int
+    kind: Literal["indexed"] = "indexed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The job has ended; its report is final."""
+
+    job: IngestionJob
+    kind: Literal["finished"] = "finished"
+
+
+JobEvent = Planned | LessonsIndexed | Finished

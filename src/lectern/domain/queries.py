@@ -1,0 +1,51 @@
+"""What a reader asks for, before it is checked against the book."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lectern.domain.errors import BadInput
+from lectern.domain.evidence import SearchMode
+
+QUERY_LENGTH = (3, 1000)  # characters after strip
+SEARCH_LIMIT = (1, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The filters of a request, under the names that requests use; None means "not given"."""
+
+    book_id: str | None = None
+    hardware_tier_filter: int | None = None
+    module_filter: str | None = None
+    chapter_min: int | None = None
+    chapter_max: int | None = None
+    lesson_filter: int | None = None
+    proficiency_levels: tuple[str, ...] | None = None
+    layer_filter: str | None = None
+    parent_doc_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """One search. Out of range is an error, never a silent cap."""
+
+    text: str
+    scope: Scope = field(default_factory=Scope)
+    limit: int = 5
+    mode: SearchMode = "hybrid"
+    similarity_threshold: float | None = None  # a cosine; hits below it are left out
+
+    def __post_init__(self) -> None:
+        low, high = QUERY_LENGTH
+        if not low <= len(self.text.strip()) <= high:
+            raise BadInput(
+                f"the query must have {low} to {high} characters, not {len(self.text.strip())}", field="text"
+            )
+        low, high = SEARCH_LIMIT
+        if not low <= self.limit <= high:
+            raise BadInput(f"limit must be {low} to {high}, not {self.limit}", field="limit")
+        if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
+            raise BadInput(
+                f"similarity_threshold must be 0 to 1, not {self.similarity_threshold}", field="similarity_threshold"
+            )
