@@ -1,0 +1,202 @@
+"""A lesson's body as a row of blocks, each with its true lines. markdown-it finds the structure, on a shadow of the
+text that has the same lines; the words themselves are always the text's. Inline Markdown is never parsed here."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from lectern.reading.markup import Cleaned, Span, clean
+
+Kind = Literal["heading", "text", "fence", "code", "table", "math"]
+
+_HINTS = re.compile(r"<|\{/\*|^(?:import|export)\b|^[ \t>]*\$\$|\\\[", re.MULTILINE)
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+\S|===[!+]?[ \t]+\"")
+_QUOTE_MARKS = re.compile(r"[ \t>]*")
+MAX_LOOK = 4000  # characters of a line that structure is read from; a table of 100,000 columns is none
+MAX_MARKS = 99  # backticks of a fence; more is a pattern, not code
+MAX_NESTING = 20  # lists and quotes deeper than this are read as text
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines [start, end) of the body."""
+
+    kind: Kind
+    start: int
+    end: int
+    level: int = 0  # of a heading that opens a section; 0 for one inside a list or quote
+    title: str = ""  # a heading's text as written
+    fence: str = ""  # a fence's marks, such as ```
+    closed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Lines as readers see them, blank where something was taken out, and the blocks they form."""
+
+    lines: list[str]
+    blocks: list[Block]
+
+
+def _parser(*, indented_code: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable("table")
+    return parser.disable(["reference", "html_block", *([] if indented_code else ["code"])])
+
+
+_MARKDOWN, _MDX = _parser(indented_code=True), _parser(indented_code=False)
+
+
+def read_body(text: str, *, mdx: bool) -> Body:
+    """Blocks of a body. `mdx`: indented lines are not code, as in MDX and so in every Docusaurus file."""
+    if not _HINTS.search(text):
+        lines = text.split("\n")
+        return Body(lines, _blocks(lines, _tokens(_shadow(lines, mdx=mdx), mdx=mdx), []))
+    cleaned, mdx = _cleaned(text, mdx=mdx)
+    lines = ["" if not line.strip() else line for line in cleaned.text.split("\n")]
+    line_of = LineFinder(text).line
+    kinds: tuple[tuple[Kind, list[Span]], ...] = (("math", cleaned.maths), ("code", cleaned.raw))
+    apart = [Block(kind, line_of(start), line_of(end - 1) + 1) for kind, spans in kinds for start, end in spans]
+    shadow = _shadow(lines, mdx=mdx)
+    for block in apart:
+        shadow[block.start : block.end] = [""] * (block.end - block.start)
+    return Body(lines, _blocks(lines, _tokens(shadow, mdx=mdx), apart))
+
+
+def _cleaned(text: str, *, mdx: bool) -> tuple[Cleaned, bool]:
+    """Clean a text, knowing its code. Something removed that has code inside (a commented-out example) hid what the
+    code really is, so it is blanked and the text looked at again."""
+    shown = text
+    for _ in range(4):
+        lines = shown.split("\n")
+        code = _code_spans(_tokens(_shadow(lines, mdx=mdx), mdx=mdx), lines)
+        cleaned = clean(shown, code)
+        mixed = [span for span in cleaned.removed if _meets(span, code)]
+        if cleaned.components and not mdx:
+            mdx = True
+        elif not mixed:
+            break
+        shown = _blanked(shown, mixed)
+    return cleaned, mdx
+
+
+def _meets(span: Span, code: list[Span]) -> bool:
+    number = bisect_right(code, (span[1], 0)) - 1
+    return number >= 0 and code[number][0] < span[1] and span[0] < code[number][1]
+
+
+def _blanked(text: str, spans: list[Span]) -> str:
+    """The same text, as long as before, with spaces for what the spans hold."""
+    out, at = [], 0
+    for start, end in spans:
+        out += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+def _code_spans(tokens: list[Token], lines: list[str]) -> list[Span]:
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    return [
+        (starts[token.map[0]], starts[min(token.map[1], len(lines))])
+        for token in tokens
+        if token.type in ("fence", "code_block") and token.map
+    ]
+
+
+class LineFinder:
+    """Finds the line of a position in a text, 0-based."""
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+
+    def line(self, at: int) -> int:
+        """The line that holds this position."""
+        return bisect_right(self.starts, at) - 1
+
+
+def _shadow(lines: list[str], *, mdx: bool) -> list[str]:
+    """Lines for markdown-it: what an admonition (`!!! note`) indents is brought back, or it would be read as code."""
+    if mdx or not any("!!!" in line or "???" in line or "===" in line for line in lines):
+        return list(lines)
+    shadow: list[str] = []
+    indents: list[int] = []
+    for line in lines:
+        bare = line.lstrip(" ")
+        if bare:
+            while indents and len(line) - len(bare) < indents[-1] + 4:
+                indents.pop()
+            if _ADMONITION.match(bare):
+                shadow.append(line[4 * len(indents) :])
+                indents.append(len(line) - len(bare))
+                continue
+        shadow.append(line[4 * len(indents) :])
+    return shadow
+
+
+def _tokens(shadow: list[str], *, mdx: bool) -> list[Token]:
+    parser = _MDX if mdx else _MARKDOWN
+    tokens: list[Token] = []
+    parser.block.parse("\n".join([line[:MAX_LOOK] for line in shadow]), parser, {}, tokens)
+    return tokens
+
+
+def _blocks(lines: list[str], tokens: list[Token], apart: list[Block]) -> list[Block]:
+    """Every line that is not blank in exactly one block, in order."""
+    found = sorted([*_leaves(lines, tokens), *apart], key=lambda block: block.start)
+    blocks: list[Block] = []
+    at = 0
+    for block in found:
+        start, end = max(block.start, at), block.end
+        while end > start and not lines[end - 1].strip():
+            end -= 1
+        while start < end and not lines[start].strip():
+            start += 1
+        if start >= end:
+            continue
+        blocks += _text_between(lines, at, start)
+        blocks.append(block if (start, end) == (block.start, block.end) else replace(block, start=start, end=end))
+        at = end
+    return [*blocks, *_text_between(lines, at, len(lines))]
+
+
+def _text_between(lines: list[str], start: int, end: int) -> Iterator[Block]:
+    """Lines that no token covers (link definitions, what lies too deep) are text."""
+    begin: int | None = None
+    for at in range(start, end + 1):
+        filled = at < end and bool(lines[at].strip())
+        if filled and begin is None:
+            begin = at
+        elif not filled and begin is not None:
+            yield Block("text", begin, at)
+            begin = None
+
+
+def _leaves(lines: list[str], tokens: list[Token]) -> Iterator[Block]:
+    for number, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        start, end = token.map
+        if token.type == "heading_open":
+            level = int(token.tag[1]) if token.level == 0 else 0
+            yield Block("heading", start, end, level=level, title=tokens[number + 1].content)
+        elif token.type in ("paragraph_open", "hr") or (token.type == "fence" and len(token.markup) > MAX_MARKS):
+            yield Block("text", start, end)
+        elif token.type == "fence":
+            closed = end - start > 1 and _closes(lines[min(end, len(lines)) - 1], token.markup)
+            yield Block("fence", start, end, fence=token.markup, closed=closed)
+        elif token.type == "code_block":
+            yield Block("code", start, end)
+        elif token.type == "table_open":
+            yield Block("table", start, end)
+
+
+def _closes(line: str, marks: str) -> bool:
+    bare = _QUOTE_MARKS.sub("", line, count=1).rstrip()
+    return len(bare) >= len(marks) and not bare.strip(marks[0])

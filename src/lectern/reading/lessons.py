@@ -1,0 +1,127 @@
+"""One lesson: its file read again, cut into sections and chunks, and the chunks named and chained. Pure but for reading
+the file, so lessons can be read in any process and order."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from lectern.domain.books import LessonSource, Manifest, Problem
+from lectern.domain.chunks import Chunk, ChunkId, chunk_id, content_hash, estimate_tokens, parent_doc_id
+from lectern.reading.blocks import read_body
+from lectern.reading.chunking import Draft, drafts_of
+from lectern.reading.files import read_bytes
+from lectern.reading.problems import Unreadable, error
+from lectern.reading.rules import DEFAULT_RULES, ReadingRules
+from lectern.reading.sections import sections_of
+from lectern.reading.texts import lesson_text
+
+_UNSAFE = re.compile(r"[\x00-\x20\"#%<>\\^`{|}\x7f-\xa0]")
+ARROW = " › "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLesson:
+    """A lesson's chunks, or none and an error that says why."""
+
+    chunks: tuple[Chunk, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+class FileChanged(Exception):
+    """The file is no longer the one that was surveyed; survey the folder again."""
+
+    def __init__(self, source_file: str) -> None:
+        self.source_file = source_file
+        super().__init__(source_file)
+
+
+def read_lesson(
+    folder: Path, source: LessonSource, manifest: Manifest, rules: ReadingRules = DEFAULT_RULES
+) -> ReadLesson:
+    """Cut a surveyed file into chunks. Raises FileChanged where its bytes are no longer those of the survey."""
+    try:
+        raw = read_bytes(folder, source.source_file, rules.max_file_bytes)
+    except Unreadable as exc:
+        raise FileChanged(source.source_file) from exc
+    if hashlib.sha256(raw).hexdigest() != source.source_file_hash:
+        raise FileChanged(source.source_file)
+    try:
+        lesson = lesson_text(source.source_file, raw, rules)
+    except Unreadable as exc:
+        return ReadLesson(chunks=(), problems=(exc.problem(source.source_file),))
+    mdx = manifest.site == "docusaurus" or source.source_file.lower().endswith(".mdx")
+    body = read_body(lesson.body, mdx=mdx)
+    drafts = drafts_of(body, sections_of(body, source.lesson_title, manifest.site), rules)
+    texts = [draft.text() for draft in drafts]
+    if not texts or (len(texts) == 1 and len(texts[0]) < rules.min_chars):
+        message = f"the lesson has fewer than {rules.min_chars} characters of text; write more or remove the file"
+        return ReadLesson(chunks=(), problems=(error(source.source_file, lesson.body_line + 1, message),))
+    return ReadLesson(chunks=_chained(source, drafts, texts, lesson.body_line))
+
+
+def _chained(source: LessonSource, drafts: list[Draft], texts: list[str], body_line: int) -> tuple[Chunk, ...]:
+    hashes = [content_hash(text) for text in texts]
+    seen: Counter[str] = Counter()
+    ids: list[ChunkId] = []
+    for text_hash in hashes:
+        seen[text_hash] += 1
+        ids.append(chunk_id(source.place, text_hash, seen[text_hash]))
+    parent = parent_doc_id(source.place)
+    return tuple(
+        Chunk(
+            id=ids[index],
+            text=text,
+            book_id=source.place.book_id,
+            module=source.place.module,
+            chapter=source.place.chapter,
+            lesson=source.place.lesson,
+            source_file=source.source_file,
+            parent_doc_id=parent,
+            section_title=draft.title,
+            trail=draft.trail,
+            breadcrumb=_breadcrumb(source, draft.trail),
+            line_start=draft.first + body_line + 1,
+            line_end=draft.last + body_line + 1,
+            hardware_tier=source.hardware_tier,
+            proficiency_level=source.proficiency_level,
+            layer=source.layer,
+            chunk_index=index,
+            total_chunks=len(texts),
+            prev_chunk_id=ids[index - 1] if index else None,
+            next_chunk_id=ids[index + 1] if index + 1 < len(ids) else None,
+            page_title=source.page_title,
+            module_title=source.module_title,
+            chapter_title=source.chapter_title,
+            lesson_title=source.lesson_title,
+            url=f"{source.url}#{_fragment(draft.anchor)}" if draft.anchor else source.url,
+            content_hash=hashes[index],
+            source_file_hash=source.source_file_hash,
+            word_count=(words := len(text.split())),
+            token_count=estimate_tokens(words),
+            char_count=len(text),
+        )
+        for index, (draft, text) in enumerate(zip(drafts, texts, strict=True))
+    )
+
+
+def _breadcrumb(source: LessonSource, trail: tuple[str, ...]) -> str:
+    """Module, chapter, lesson, headings; a heading that only repeats the lesson's title is left out."""
+    steps = [source.module_title, source.chapter_title, *trail]
+    if len(trail) > 1 and _words(trail[1]) in _words(trail[0]):
+        del steps[3]
+    crumbs = [step for at, step in enumerate(steps) if at == 0 or _words(step) != _words(steps[at - 1])]
+    return ARROW.join(crumbs)
+
+
+def _words(title: str) -> str:
+    return " ".join("".join(char if char.isalnum() else " " for char in title.casefold()).split())
+
+
+def _fragment(anchor: str) -> str:
+    """An anchor as it stands in a URL: letters of any script stay readable, what would end the URL does not."""
+    return _UNSAFE.sub(lambda unsafe: quote(unsafe[0]), anchor)

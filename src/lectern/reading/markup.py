@@ -1,0 +1,209 @@
+"""What a reader never sees, taken out: comments, JSX and HTML tags, MDX imports and exports. The words inside tags
+stay, code is left alone, and every line keeps its number, so that a chunk can say where it came from.
+
+All look-ahead is paid from one budget, so a file made of openings that never close takes linear time."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from lectern.reading.props import spoken
+from lectern.reading.tags import Tag, TagScanner
+
+Span = tuple[int, int]
+
+_NEXT = re.compile(
+    r"(?P<escape>\\[\\`<{$])|(?P<ticks>`+)|(?P<comment><!--)|(?P<mdx>\{/\*)|(?P<tag><(?=[A-Za-z/>!?]))"
+    r"|(?P<math>^[ \t>]*(?:\$\$|\\\[[ \t]*$))|(?P<esm>^(?:import|export)\b)",
+    re.MULTILINE,
+)
+_BLANK = re.compile(r"\n[ \t]*(?:\n|$)")
+_TICKS = re.compile(r"`+")
+_HEADING = re.compile(r"\n[ \t]*\n {0,3}#{1,6}[ \t]")  # a formula has no sections: its $$ was never closed
+_EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|class|async|type|interface|enum)\b|export\s*[{*]")
+_IMPORT = re.compile(r"import\s*(?:(?:type\s+)?[\w$*{][\w$*{},\s]*\bfrom\s*)?$")
+_HEADING_ID = re.compile(r"\{/\*[ \t]*#[^\s*{}]{1,200}[ \t]*\*/\}[ \t]*$", re.MULTILINE)
+MAX_MATH = 20_000  # characters between $$ and $$
+MAX_IMPORT = 2000
+
+
+@dataclass(slots=True)
+class Cleaned:
+    """A text with the same lines, less what nobody sees."""
+
+    text: str
+    removed: list[Span]  # in the text before
+    maths: list[Span]  # formulas, in the text before
+    raw: list[Span]  # <pre> and the words of components, in the text before: no heading or list begins inside
+    components: bool  # JSX or ESM was found: the file is MDX, whatever its name
+
+
+def clean(text: str, code: list[Span]) -> Cleaned:
+    """Take out what is not for readers. `code` are the character spans of code blocks, in order."""
+    scan = _Scan(text, code)
+    scan.run()
+    return Cleaned(
+        _without(text, scan.removed), [span[:2] for span in scan.removed], scan.maths, scan.raw, scan.components
+    )
+
+
+def _without(text: str, removed: list[tuple[int, int, str]]) -> str:
+    out: list[str] = []
+    at = 0
+    for start, end, joint in removed:
+        out.append(text[at:start])
+        lines = text.count("\n", start, end)
+        if lines:
+            out.append("\n" * lines)
+        elif joint and start and not text[start - 1].isspace() and end < len(text) and not text[end].isspace():
+            out.append(joint)
+        at = end
+    out.append(text[at:])
+    return "".join(out)
+
+
+class _Scan:
+    """One pass over a text, left to right; everything it passes is either kept or in `removed`."""
+
+    def __init__(self, text: str, code: list[Span]) -> None:
+        self.text, self.code = text, code
+        self.code_starts = [start for start, _ in code]
+        self.removed: list[tuple[int, int, str]] = []
+        self.maths: list[Span] = []
+        self.raw: list[Span] = []
+        self.tags = TagScanner(text)
+        self.ticks_until = -1  # end of the paragraph that `ticks` describes
+        self.ticks: dict[int, list[int]] = {}
+        self.never: set[str] = set()  # closers that do not occur again
+        self.components = False
+
+    def run(self) -> None:
+        at = 0
+        while match := _NEXT.search(self.text, at):
+            inside = self._code_around(match.start())
+            at = inside if inside is not None else self._step(match)
+
+    def _code_around(self, at: int) -> int | None:
+        number = bisect_left(self.code_starts, at + 1) - 1
+        return self.code[number][1] if number >= 0 and at < self.code[number][1] else None
+
+    def _step(self, match: re.Match[str]) -> int:
+        step = {
+            "ticks": self._after_ticks,
+            "comment": self._after_comment,
+            "mdx": self._after_mdx_comment,
+            "math": self._after_math,
+            "esm": self._after_esm,
+            "tag": self._after_tag,
+        }.get(match.lastgroup or "")
+        return step(match.start(), match.end()) if step else match.end()
+
+    def _after_comment(self, start: int, end: int) -> int:
+        return self._drop(start, self._find("-->", end), end)
+
+    def _after_mdx_comment(self, start: int, end: int) -> int:
+        named = _HEADING_ID.match(self.text, start)  # ## Nodes {/* #nodes */}
+        return named.end() if named else self._drop(start, self._find("*/}", end), end)
+
+    def _find(self, closer: str, at: int) -> int:
+        """Where `closer` ends, or -1; one that is not found once is never looked for again."""
+        if closer in self.never:
+            return -1
+        found = self.text.find(closer, at)
+        if found < 0:
+            self.never.add(closer)
+            return -1
+        return found + len(closer)
+
+    def _drop(self, start: int, end: int, otherwise: int, joint: str = " ") -> int:
+        if end < 0:
+            return otherwise
+        self.removed.append((start, end, joint))
+        return end
+
+    def _after_ticks(self, start: int, end: int) -> int:
+        """Code spans are found as Markdown finds them: the next run of as many backticks in the same paragraph."""
+        if start >= self.ticks_until:
+            blank = _BLANK.search(self.text, start)
+            self.ticks_until = blank.start() if blank else len(self.text)
+            self.ticks = {}
+            for run in _TICKS.finditer(self.text, start, self.ticks_until):
+                self.ticks.setdefault(run.end() - run.start(), []).append(run.start())
+        length = end - start
+        closers = self.ticks.get(length, [])
+        number = bisect_left(closers, end)
+        return closers[number] + length if number < len(closers) else end
+
+    def _after_math(self, start: int, end: int) -> int:
+        closer = "$$" if self.text.startswith("$$", end - 2) else "\\]"
+        close = self._find(closer, end)
+        if close < 0 or close - end > MAX_MATH or _HEADING.search(self.text, end, close):
+            return end
+        line_end = self.text.find("\n", close)
+        line_end = len(self.text) if line_end < 0 else line_end
+        self.maths.append((start, line_end))
+        return close
+
+    def _after_esm(self, start: int, end: int) -> int:
+        """MDX imports and exports stand at the beginning of a block; prose that begins with the word does not match."""
+        line_before = self.text[self.text.rfind("\n", 0, max(start - 1, 0)) + 1 : max(start - 1, 0)]
+        if line_before.strip() and not self._follows_removed(start):
+            return end
+        stop = self._import_end(start) if self.text.startswith("import", start) else self._export_end(start)
+        if stop < 0:
+            return end
+        self.components = True
+        self.removed.append((start, stop, ""))
+        return stop
+
+    def _follows_removed(self, start: int) -> bool:
+        return bool(self.removed) and not self.text[self.removed[-1][1] : start].strip()
+
+    def _import_end(self, start: int) -> int:
+        ahead = self.text[start : start + MAX_IMPORT]
+        quotes = [where for where in (ahead.find("'"), ahead.find('"')) if where >= 0]
+        if not quotes or not _IMPORT.match(ahead[: min(quotes)]):
+            return -1
+        opening = min(quotes)
+        closing = ahead.find(ahead[opening], opening + 1)
+        line_end = ahead.find("\n", opening)
+        line_end = len(ahead) if line_end < 0 else line_end
+        if closing < 0 or closing > line_end or ahead[closing + 1 : line_end].strip(" \t;"):
+            return -1
+        return start + line_end
+
+    def _export_end(self, start: int) -> int:
+        if not _EXPORT.match(self.text, start):
+            return -1
+        blank = _BLANK.search(self.text, start)
+        line_end = blank.start() if blank else len(self.text)
+        balanced = self.tags.statement_end(start, line_end)
+        return balanced if balanced >= 0 else line_end
+
+    def _after_tag(self, start: int, end: int) -> int:
+        tag = self.tags.at(start)
+        if tag is None:
+            return end
+        self.components = self.components or tag.component
+        if tag.name in ("script", "style") and not tag.closing and not tag.alone:
+            close = self._find(f"</{tag.name}>", tag.end)
+            if close >= 0:
+                return self._drop(start, close, end)
+        if tag.name == "pre" and not tag.closing:
+            close = self.text.find("</pre>", tag.end, tag.end + MAX_MATH)
+            if close >= 0:
+                self.raw.append((start, close))
+        self._drop_tag(start, tag)
+        return tag.end
+
+    def _drop_tag(self, start: int, tag: Tag) -> None:
+        kept = spoken(self.text, start, tag.end) if tag.component and not tag.closing else []
+        if kept and not self.text[self.text.rfind("\n", 0, start) + 1 : start].strip():
+            self.raw.append((start, tag.end))
+        at = start
+        for first, last in kept:
+            self.removed.append((at, first, " "))
+            at = last
+        self.removed.append((at, tag.end, "" if tag.inline else " "))

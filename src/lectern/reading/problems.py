@@ -1,0 +1,27 @@
+"""Lines of the report. Every one says what is wrong and how to mend it, so that nobody has to ask."""
+
+from __future__ import annotations
+
+from lectern.domain.books import Problem
+
+
+class Unreadable(Exception):
+    """A file that cannot become a lesson; its text says why and how to mend it."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        self.message, self.line = message, line
+        super().__init__(message)
+
+    def problem(self, file: str) -> Problem:
+        """The report's line for this file."""
+        return error(file, self.line, self.message)
+
+
+def warning(file: str, line: int | None, message: str) -> Problem:
+    """Something the author should look at; the lesson is indexed."""
+    return Problem(file=file, line=line, message=message, severity="warning")
+
+
+def error(file: str, line: int | None, message: str) -> Problem:
+    """Something that keeps the file out of the index."""
+    return Problem(file=file, line=line, message=message, severity="error")

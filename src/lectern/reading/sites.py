@@ -1,0 +1,156 @@
+"""The site a book is built with, found from its own files: which generator, where its pages lie, in what order and
+under which labels. Nothing here is executed, and nothing but configuration is read outside the book's folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lectern.domain.books import Site
+from lectern.reading.files import read_bytes
+from lectern.reading.navigation import Navigation, category, mkdocs_navigation, scalar, summary_navigation
+from lectern.reading.problems import Unreadable
+from lectern.reading.yamltree import composed, pairs
+
+MAX_CONFIG_BYTES = 1024 * 1024
+PARENTS = 3  # folders above the book's that may hold its site's configuration
+_JS_PATH = re.compile(r"""\bpath:\s*['"]([^'"]{1,200})['"]""")
+_JS_TITLE = re.compile(r"""^\s*title:\s*['"]([^'"]{1,200})['"]""", re.MULTILINE)
+_USUAL = {"docusaurus": "docs", "mkdocs": "docs", "mdbook": "src", "plain": ""}  # where pages lie when nothing says so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteFacts:
+    """What the site's own files say. Paths are POSIX, from the book's folder."""
+
+    kind: Site | None = None
+    title: str | None = None
+    pages_under: str | None = None  # the folder that pages are taken from; "" is the book's own; None: nothing says
+    directory_urls: bool = True  # MkDocs: `guide/` rather than `guide.html`
+    order: dict[str, int] = field(default_factory=dict)  # file -> rank in the navigation
+    labels: dict[str, str] = field(default_factory=dict)  # file or folder -> the site's label
+    positions: dict[str, float] = field(default_factory=dict)  # folder -> its position
+
+
+def site_facts(folder: Path, kind: Site | None, side_files: list[str]) -> SiteFacts:
+    """Facts for the given kind of site, or for the first kind whose configuration is found in or above the folder."""
+    here = Path(os.path.realpath(folder))
+    roots = (here, *list(here.parents)[:PARENTS])
+    facts = next((found for root in roots if (found := _facts_at(root, here, kind))), SiteFacts(kind=kind))
+    labels, positions = dict(facts.labels), dict(facts.positions)
+    for path in side_files:
+        label, position = category(path, _config(here, path) or "")
+        parent = path.rpartition("/")[0]
+        if label:
+            labels[parent] = label
+        if position is not None:
+            positions[parent] = position
+    return replace(facts, labels=labels, positions=positions)
+
+
+def page_path(facts: SiteFacts, site: Site, file: str) -> str:
+    """A file's path from where its site takes the pages."""
+    under = _USUAL[site] if facts.pages_under is None else facts.pages_under
+    return file.removeprefix(f"{under}/") if under else file
+
+
+def _facts_at(root: Path, here: Path, kind: Site | None) -> SiteFacts | None:
+    for name, files, read in _READERS:
+        if kind not in (None, name):
+            continue
+        for file in files:
+            if (text := _config(root, file)) is not None and (facts := read(text, root, here)) is not None:
+                return facts
+    if kind in (None, "mdbook") and root == here:  # a book without book.toml still has its SUMMARY.md
+        for under in ("", "src"):
+            if (summary := _config(root, f"{under}/SUMMARY.md" if under else "SUMMARY.md")) is not None:
+                nav = summary_navigation(summary, under)
+                return SiteFacts(kind="mdbook", pages_under=under, order=nav.order, labels=nav.labels)
+    return None
+
+
+def _config(root: Path, file: str) -> str | None:
+    if not (root / file).is_file():
+        return None
+    try:
+        return read_bytes(root, file, MAX_CONFIG_BYTES).decode("utf-8-sig", "replace")
+    except Unreadable:
+        return None
+
+
+def _pages_under(root: Path, pages: str, here: Path) -> str | None:
+    """Where the site's pages lie seen from the book: "" at or above it, a path below it, None beside it."""
+    base = Path(os.path.normpath(root / pages))
+    if here.is_relative_to(base):
+        return ""
+    return base.relative_to(here).as_posix() if base.is_relative_to(here) else None
+
+
+def _docusaurus(text: str, root: Path, here: Path) -> SiteFacts | None:
+    title = match[1] if (match := _JS_TITLE.search(text)) else None
+    for pages in ("docs", *_JS_PATH.findall(text)):
+        under = _pages_under(root, pages, here)
+        if under is not None and (under == "" or (here / under).is_dir()):
+            return SiteFacts(kind="docusaurus", title=title, pages_under=under)
+    inside = here == root or here.relative_to(root).parts[0] in ("i18n", "versioned_docs")
+    return SiteFacts(kind="docusaurus", title=title, pages_under="") if inside else None
+
+
+def _mkdocs(text: str, root: Path, here: Path) -> SiteFacts | None:
+    try:
+        config = {name: value for name, value, _ in pairs(composed(text, tags=True))}
+    except (yaml.YAMLError, Unreadable):
+        config = {}
+    pages = scalar(config.get("docs_dir")) or "docs"
+    under = _pages_under(root, pages, here)
+    if under is None:
+        return None
+    nav = Navigation()
+    if "nav" in config:
+        book = "" if under else here.relative_to(os.path.normpath(root / pages)).as_posix()
+        nav = mkdocs_navigation(config["nav"], book.removeprefix("."), under)
+    return SiteFacts(
+        kind="mkdocs",
+        title=scalar(config.get("site_name")),
+        pages_under=under,
+        directory_urls=(scalar(config.get("use_directory_urls")) or "true").lower() not in ("false", "no", "off"),
+        order=nav.order,
+        labels=nav.labels,
+    )
+
+
+def _mdbook(text: str, root: Path, here: Path) -> SiteFacts | None:
+    try:
+        config: dict[str, Any] = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        config = {}
+    book = config.get("book")
+    book = book if isinstance(book, dict) else {}
+    source, title = book.get("src"), book.get("title")
+    under = _pages_under(root, source if isinstance(source, str) else "src", here)
+    if under is None:
+        return None
+    summary = _config(here, f"{under}/SUMMARY.md" if under else "SUMMARY.md")
+    nav = summary_navigation(summary, under) if summary is not None else Navigation()
+    return SiteFacts(
+        kind="mdbook",
+        title=title if isinstance(title, str) else None,
+        pages_under=under,
+        order=nav.order,
+        labels=nav.labels,
+    )
+
+
+_Reader = Callable[[str, Path, Path], SiteFacts | None]
+_READERS: tuple[tuple[Site, tuple[str, ...], _Reader], ...] = (
+    ("docusaurus", tuple(f"docusaurus.config.{end}" for end in ("js", "ts", "mjs", "cjs")), _docusaurus),
+    ("mkdocs", ("mkdocs.yml", "mkdocs.yaml"), _mkdocs),
+    ("mdbook", ("book.toml",), _mdbook),
+)

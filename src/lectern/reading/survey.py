@@ -1,0 +1,164 @@
+"""The survey: the whole folder in one look, without cutting anything. Every file is read once; places, titles and
+addresses are worked out together, because each depends on its neighbours; and each lesson gets a digest that changes
+exactly when its chunks could."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from lectern.domain.books import LessonSource, Manifest, ModuleInfo, Problem, Site, Survey
+from lectern.domain.errors import BookNotFound
+from lectern.reading.files import find_files, read_bytes
+from lectern.reading.frontmatter import FrontMatter
+from lectern.reading.headings import first_heading
+from lectern.reading.hidden import hidden_characters
+from lectern.reading.imports import imported_files, importer_of, partial
+from lectern.reading.manifest import MANIFEST, Declared, infer_book_id, read_manifest
+from lectern.reading.places import Placed, place_all
+from lectern.reading.problems import Unreadable, warning
+from lectern.reading.routes import page_url
+from lectern.reading.rules import DEFAULT_RULES, ReadingRules
+from lectern.reading.sites import SiteFacts, page_path, site_facts
+from lectern.reading.slugs import slugged
+from lectern.reading.texts import lesson_text
+from lectern.reading.titles import Titles, page_titles, titles_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One file's share of the survey, before it is known where it stands."""
+
+    file: str
+    hash: str
+    front: FrontMatter
+    heading: str | None
+    imports: tuple[str, ...]
+
+
+def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DEFAULT_RULES) -> Survey:
+    """Everything about a book but its chunks. Raises BookNotFound where there is no Markdown file, and BadManifest."""
+    if not folder.is_dir():
+        raise BookNotFound(f"there is no folder {str(folder)!r}; name the folder that holds the book's Markdown files")
+    declared = read_manifest(folder)
+    found = find_files(folder, declared.exclude)
+    if not found.files and not found.unusable:
+        raise BookNotFound(f"{str(folder)!r} holds no .md or .mdx file that is not excluded; name the book's folder")
+    problems = list(found.problems)
+    pages = [page for file in found.files if (page := _look_at(folder, file, rules, problems))]
+    fronts = {page.file: page.front for page in pages}
+    facts = site_facts(folder, declared.site, found.side_files)
+    site = declared.site or facts.kind or _guessed_site(fronts)
+    identity = slugged(book_id) if book_id else declared.book_id or infer_book_id(folder)
+    placed = place_all(identity, fronts, declared, facts)
+    named = page_titles(placed, fronts, {page.file: page.heading for page in pages}, facts)
+    titles = titles_for(declared, facts, placed, named, identity)
+    manifest = _manifest(identity, site, declared, placed, titles)
+    urls = _urls(pages, manifest, facts)
+    lessons = tuple(_lesson(page, manifest, placed, titles, urls[page.file], rules) for page in pages)
+    problems += [*placed.problems, *_unused_modules(declared, placed)]
+    return Survey(
+        manifest=manifest,
+        lessons=lessons,
+        problems=tuple(problems),
+        files_discovered=len(found.files) + found.unusable,
+    )
+
+
+def _look_at(folder: Path, file: str, rules: ReadingRules, problems: list[Problem]) -> Page | None:
+    try:
+        raw = read_bytes(folder, file, rules.max_file_bytes)
+        lesson = lesson_text(file, raw, rules)
+    except Unreadable as exc:
+        problems.append(exc.problem(file))
+        return None
+    problems.extend(lesson.problems)
+    if hidden := hidden_characters(lesson.text):
+        problems.append(warning(file, hidden[0], hidden[1]))
+    return Page(
+        file=file,
+        hash=hashlib.sha256(raw).hexdigest(),
+        front=lesson.front,
+        heading=first_heading(lesson.body),
+        imports=imported_files(file, lesson.body),
+    )
+
+
+def _guessed_site(fronts: dict[str, FrontMatter]) -> Site:
+    """Without configuration: keys that only Docusaurus reads, else plain files."""
+    tell = any(front.sidebar_position is not None or front.sidebar_label for front in fronts.values())
+    return "docusaurus" if tell else "plain"
+
+
+def _manifest(book_id: str, site: Site, declared: Declared, placed: Placed, titles: Titles) -> Manifest:
+    """What the author declared, and every module that the folders show besides."""
+    modules = {module.slug: replace(module, title=titles.module[module.slug]) for module in declared.modules}
+    for spot in placed.spots.values():
+        inferred = ModuleInfo(slug=spot.module, folder=spot.module_folder, title=titles.module[spot.module])
+        modules.setdefault(spot.module, inferred)
+    return Manifest(
+        book_id=book_id,
+        title=titles.book,
+        base_url=declared.base_url,
+        site=site,
+        exclude=declared.exclude,
+        language=declared.language,
+        modules=tuple(modules.values()),
+        defaults=declared.defaults,
+        reader_tier=declared.reader_tier,
+        max_chapter=declared.max_chapter,
+        max_lesson=declared.max_lesson,
+    )
+
+
+def _urls(pages: list[Page], manifest: Manifest, facts: SiteFacts) -> dict[str, str]:
+    urls = {
+        page.file: page_url(
+            manifest.site,
+            manifest.base_url,
+            page_path(facts, manifest.site, page.file),
+            page.front,
+            directory_urls=facts.directory_urls,
+        )
+        for page in pages
+    }
+    if manifest.site == "docusaurus":
+        imports = {page.file: page.imports for page in pages if page.imports}
+        for file in [page.file for page in pages if partial(page.file)]:
+            if (shown_on := importer_of(file, imports)) is not None:
+                urls[file] = urls[shown_on]
+    return urls
+
+
+def _lesson(
+    page: Page, manifest: Manifest, placed: Placed, titles: Titles, url: str, rules: ReadingRules
+) -> LessonSource:
+    place = placed.places[page.file]
+    source = LessonSource(
+        source_file=page.file,
+        source_file_hash=page.hash,
+        place=place,
+        page_title=titles.page[page.file],
+        module_title=titles.module[place.module],
+        chapter_title=titles.chapter[page.file],
+        lesson_title=titles.page[page.file],
+        url=url,
+        hardware_tier=page.front.hardware_tier or manifest.defaults.hardware_tier,
+        proficiency_level=page.front.proficiency_level or manifest.defaults.proficiency_level,
+        layer=page.front.layer or manifest.defaults.layer,
+        digest="",
+    )
+    reaching = {**asdict(source), "site": manifest.site, "rules": rules.fingerprint}
+    digest = hashlib.sha256(json.dumps(reaching, sort_keys=True).encode()).hexdigest()
+    return replace(source, digest=digest)
+
+
+def _unused_modules(declared: Declared, placed: Placed) -> list[Problem]:
+    used = {place.module for place in placed.places.values()}
+    return [
+        warning(MANIFEST, None, f"module {module.slug!r}: no lesson lies in folder {module.folder!r}; mend its folder")
+        for module in declared.modules
+        if module.slug not in used
+    ]

@@ -1,0 +1,159 @@
+"""Heading anchors, by each generator's own rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from lectern.domain.books import Site
+from lectern.reading.anchors import anchors, github_slug
+from lectern.reading.headings import atx, first_heading, heading_text
+
+
+def of(site: Site, *headings: str) -> list[str]:
+    """Anchors of second-level headings."""
+    return anchors(site, [(2, heading) for heading in headings])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [  # github-slugger's own fixtures
+        ("bravoCharlieDelta", "bravocharliedelta"),
+        ("__proto__", "__proto__"),
+        ("heading with a - dash", "heading-with-a---dash"),
+        ("heading with an _ underscore", "heading-with-an-_-underscore"),
+        ("heading with a period.txt", "heading-with-a-periodtxt"),
+        (
+            "exchange.bind_headers(exchange, routing [, bindCallback])",
+            "exchangebind_headersexchange-routing--bindcallback",
+        ),
+        ("apostrophe’s should be trimmed", "apostrophes-should-be-trimmed"),
+        ("I ♥ unicode", "i--unicode"),
+        ("en–dash", "endash"),
+        ("😄 unicode emoji", "-unicode-emoji"),
+        ("😄_😄 unicode emoji", "_-unicode-emoji"),
+        (":ok_hand: Single", "ok_hand-single"),
+        ("Профили пользователей", "профили-пользователей"),
+        ("Привет non-latin 你好", "привет-non-latin-你好"),
+        ("a⁀ ﹍b", "a⁀-﹍b"),
+    ],
+)
+def test_github_slugs(text: str, expected: str) -> None:
+    """Letters, marks, digits, connectors and hyphens of any script stay."""
+    assert github_slug(text) == expected
+
+
+@pytest.mark.parametrize("site", ["docusaurus", "plain"])
+def test_github_repeats(site: Site) -> None:
+    """Repeats are counted past the anchors that headings already have."""
+    assert of(site, "echo", "echo", "echo 1", "echo-1", "echo") == ["echo", "echo-1", "echo-1-1", "echo-1-2", "echo-2"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "docusaurus", "mkdocs", "mdbook"),
+    [
+        ("Your First Node", "your-first-node", "your-first-node", "your-first-node"),
+        ("Use `rclpy.spin()`", "use-rclpyspin", "use-rclpyspin", "use-rclpyspin"),
+        ("**Bold** and *soft*", "bold-and-soft", "bold-and-soft", "bold-and-soft"),
+        ("See [the docs](http://x.y/z)", "see-the-docs", "see-the-docs", "see-the-docs"),
+        ("A & B", "a--b", "a-b", "a--b"),
+        ("C++ / C#", "c--c", "c-c", "c--c"),
+        ("What's new?", "whats-new", "whats-new", "whats-new"),
+        ("Step 1: Install", "step-1-install", "step-1-install", "step-1-install"),
+        ("🚀 Launch", "-launch", "launch", "-launch"),
+        ("Über uns", "über-uns", "uber-uns", "über-uns"),
+        ("日本語 title", "日本語-title", "title", "日本語-title"),
+        ("snake_case_name", "snake_case_name", "snake_case_name", "snake_case_name"),
+        ("`<Tabs>` component", "tabs-component", "tabs-component", "tabs-component"),
+        ("Explicit {#my-id}", "my-id", "my-id", "my-id"),
+        ("Explicit {: #my-id .cls }", "my-id", "my-id", "my-id"),
+        ("Explicit { #my-id }", "my-id", "my-id", "my-id"),
+        ("A \\* B", "a--b", "a-b", "a--b"),
+    ],
+)
+def test_one_heading_on_three_sites(heading: str, docusaurus: str, mkdocs: str, mdbook: str) -> None:
+    """Code, emphasis, links, punctuation, emoji, other scripts and explicit ids."""
+    assert (of("docusaurus", heading), of("mkdocs", heading), of("mdbook", heading)) == (
+        [docusaurus],
+        [mkdocs],
+        [mdbook],
+    )
+
+
+def test_mkdocs_repeats_and_headings_without_ascii() -> None:
+    """Repeats get _1, _2; a heading that leaves nothing is numbered like one; explicit ids are taken first."""
+    assert of("mkdocs", "Setup", "Setup", "Setup", "日本", "日本") == ["setup", "setup_1", "setup_2", "_1", "_2"]
+    assert of("mkdocs", "Setup", "Other {#setup}") == ["setup_1", "setup"]
+
+
+def test_mdbook_repeats() -> None:
+    """Repeats get -1, -2, past what exists; an explicit id is not counted."""
+    assert of("mdbook", "A", "A", "A-1", "A") == ["a", "a-1", "a-1-1", "a-2"]
+    assert of("mdbook", "B {#a}", "A") == ["a", "a"]
+
+
+def test_docusaurus_titles_have_no_anchor_but_count() -> None:
+    """The page's first-level heading is the top of the page, and a second one of its name is numbered."""
+    assert anchors("docusaurus", [(1, "Setup"), (2, "Setup"), (2, "More {#setup}"), (2, "setup")]) == [
+        "",
+        "setup-1",
+        "setup",
+        "setup-2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("Plain", "Plain"),
+        ("**Bold** `code` [link](x)", "Bold code link"),
+        ("With id {#x}", "With id"),
+        ("With comment id {/* #x */}", "With comment id"),
+        ("A <Badge text='new'/> tag", "A tag"),
+        ("![logo](x.png) Intro", "logo Intro"),
+        ("Entities &amp; escapes \\#", "Entities & escapes #"),
+        ("Set {1, 2}", "Set {1, 2}"),
+    ],
+)
+def test_what_a_heading_says(written: str, expected: str) -> None:
+    """Its words as a reader sees them."""
+    assert heading_text(written) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("# A", "A"),
+        ("   ### A ##", "A"),
+        ("## A #b", "A #b"),
+        ("#", ""),
+        ("## ##", ""),
+        ("#A", None),
+        ("####### A", None),
+        ("    # A", None),
+        ("#\tA", "A"),
+        ("# A#", "A#"),
+    ],
+)
+def test_atx_headings(line: str, expected: str | None) -> None:
+    """As CommonMark has them."""
+    assert atx(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("# One\n\n# Two", "One"),
+        ("text\n\n### Deep first", "Deep first"),
+        ("```\n# code\n```\n# Real", "Real"),
+        ("~~~\n# code\n```\n~~~\n## Real", "Real"),
+        ("<!-- # no -->\n# Yes", "Yes"),
+        ("<!--\n# no\n-->\n# Yes", "Yes"),
+        ("Set\next\n===\n", "Set ext"),
+        ("- item\n---\n# Yes", "Yes"),
+        ("#\n\n# Yes", "Yes"),
+        ("no heading", None),
+    ],
+)
+def test_the_first_heading(body: str, expected: str | None) -> None:
+    """Of any level, outside code and comments."""
+    assert first_heading(body) == expected

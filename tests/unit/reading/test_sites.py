@@ -1,0 +1,155 @@
+"""Which site a book is built with, and what its own files say of order, labels and pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lectern.domain.books import Survey
+from lectern.reading.survey import survey
+from tests.unit.reading.folders import BODY, lessons_by_file, write
+
+MKDOCS = """
+site_name: The Manual
+theme: material
+nav:
+  - Home: index.md
+  - Getting started:
+      - Second: start/zeta.md
+      - start/alpha.md
+  - External: https://example.org
+markdown_extensions:
+  - pymdownx.emoji:
+      emoji_index: !!python/name:material.extensions.emoji.twemoji
+"""
+SUMMARY = """# Summary
+
+[Preface](preface.md)
+
+# Part one
+
+- [Zeta](zeta.md)
+    - [Inner](zeta/inner.md)
+- [Alpha]( alpha.md )
+- [Draft]()
+
+[Outside](https://example.org/x.md)
+"""
+
+
+def numbers(found: Survey) -> dict[str, int]:
+    """Lesson numbers by file."""
+    return {file: lesson.place.lesson for file, lesson in lessons_by_file(found).items()}
+
+
+@pytest.mark.parametrize(
+    ("files", "book", "site"),
+    [
+        ({"docusaurus.config.js": "", "docs/a.md": BODY}, "docs", "docusaurus"),
+        ({"docusaurus.config.ts": "", "docs/a.md": BODY}, ".", "docusaurus"),
+        ({"docusaurus.config.js": "docs: { path: 'book' }", "book/a.md": BODY}, "book", "docusaurus"),
+        ({"docusaurus.config.js": "", "docs/m/a.md": BODY}, "docs/m", "docusaurus"),
+        ({"mkdocs.yml": "site_name: X", "docs/a.md": BODY}, "docs", "mkdocs"),
+        ({"mkdocs.yml": "docs_dir: text", "text/a.md": BODY}, "text", "mkdocs"),
+        ({"mkdocs.yml": MKDOCS, "docs/a.md": BODY}, ".", "mkdocs"),
+        ({"book.toml": "[book]", "src/a.md": BODY}, "src", "mdbook"),
+        ({"book.toml": "[book]\nsrc = 'text'", "text/a.md": BODY}, ".", "mdbook"),
+        ({"src/SUMMARY.md": SUMMARY, "src/a.md": BODY}, ".", "mdbook"),
+        ({"SUMMARY.md": SUMMARY, "a.md": BODY}, ".", "mdbook"),
+        ({"a.md": f"---\nsidebar_position: 1\n---\n{BODY}"}, ".", "docusaurus"),
+        ({"a.md": f"---\nsidebar_label: A\n---\n{BODY}"}, ".", "docusaurus"),
+        ({"a.md": BODY}, ".", "plain"),
+        ({"mkdocs.yml": "site_name: X", "examples/book/a.md": BODY}, "examples/book", "plain"),
+        ({"book.toml": "[book]", "other/a.md": BODY}, "other", "plain"),
+        ({"docusaurus.config.js": "", "examples/book/a.md": BODY}, "examples/book", "plain"),
+        ({"mkdocs.yml": "site_name: X", "docs/1/2/3/4/a.md": BODY}, "docs/1/2/3/4", "plain"),
+        ({"lectern.toml": "site = 'plain'", "mkdocs.yml": "site_name: X", "docs/a.md": BODY}, ".", "plain"),
+    ],
+)
+def test_the_site_is_known_by_its_files(tmp_path: Path, files: dict[str, str], book: str, site: str) -> None:
+    """Configuration in the folder or up to three above it, if the folder is among its pages; else keys; else plain."""
+    write(tmp_path, files)
+
+    assert survey(tmp_path / book).manifest.site == site
+
+
+def test_mkdocs_gives_title_order_and_labels(tmp_path: Path) -> None:
+    """The nav's order numbers lessons, its section title names their folder, and no tag of its is built."""
+    files = {"mkdocs.yml": MKDOCS, "docs/index.md": BODY, "docs/start/alpha.md": BODY, "docs/start/zeta.md": BODY}
+    found = survey(write(tmp_path, {**files, "docs/start/more.md": BODY, "docs/b/x.md": BODY}))
+    lessons = lessons_by_file(found)
+
+    assert found.manifest.title == "The Manual"
+    assert numbers(found)["docs/start/zeta.md"] < numbers(found)["docs/start/alpha.md"]
+    assert numbers(found)["docs/start/alpha.md"] < numbers(found)["docs/start/more.md"]
+    assert lessons["docs/start/zeta.md"].module_title == "Getting started"
+    assert lessons["docs/start/zeta.md"].url == "/start/zeta/"
+
+
+def test_mkdocs_without_directory_urls(tmp_path: Path) -> None:
+    """Pages are then files."""
+    files = {"mkdocs.yml": "use_directory_urls: false", "docs/a.md": BODY, "docs/b/index.md": BODY}
+
+    urls = {file: lesson.url for file, lesson in lessons_by_file(survey(write(tmp_path, files))).items()}
+
+    assert urls == {"docs/a.md": "/a.html", "docs/b/index.md": "/b/index.html"}
+
+
+def test_mkdocs_navigation_seen_from_a_folder_of_its_pages(tmp_path: Path) -> None:
+    """A book that is one folder of a site has that folder's part of the order."""
+    write(tmp_path, {"mkdocs.yml": MKDOCS, "docs/start/alpha.md": BODY, "docs/start/zeta.md": BODY})
+
+    assert numbers(survey(tmp_path / "docs" / "start")) == {"alpha.md": 2, "zeta.md": 1}
+
+
+def test_mdbook_gives_title_and_order(tmp_path: Path) -> None:
+    """SUMMARY.md orders the lessons and is itself a lesson, as every Markdown file is."""
+    files = {"book.toml": '[book]\ntitle = "Rust"\n', "src/SUMMARY.md": SUMMARY, "src/alpha.md": BODY}
+    found = survey(write(tmp_path, {**files, "src/preface.md": BODY, "src/zeta.md": BODY}))
+
+    order = sorted(numbers(found), key=numbers(found).__getitem__)
+
+    assert found.manifest.title == "Rust"
+    assert order == ["src/preface.md", "src/zeta.md", "src/alpha.md", "src/SUMMARY.md"]
+    assert lessons_by_file(found)["src/zeta.md"].url == "/zeta.html"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"mkdocs.yml": "nav: [[[[", "docs/a.md": BODY},
+        {"mkdocs.yml": "- just\n- a list", "docs/a.md": BODY},
+        {"mkdocs.yml": b"\xff\xfe\x00", "docs/a.md": BODY},
+        {"mkdocs.yml": "nav:\n" + "- - " * 30_000, "docs/a.md": BODY},
+        {"book.toml": "[[[", "src/a.md": BODY},
+        {"book.toml": "book = 3", "src/a.md": BODY},
+        {"m/_category_.json": "[" * 50_000, "m/a.md": BODY},
+        {"m/_category_.json": "[1]", "m/a.md": BODY},
+        {"m/_category_.yml": "label: [a", "m/a.md": BODY},
+        {"m/_category_.json": '{"label": 3, "position": "x"}', "m/a.md": BODY},
+    ],
+)
+def test_broken_configuration_never_stops_a_survey(tmp_path: Path, files: dict[str, str | bytes]) -> None:
+    """A site's own files help where they can be read; a book does not need them."""
+    assert len(survey(write(tmp_path, files)).lessons) == 1
+
+
+def test_a_partial_opens_on_the_page_that_shows_it(tmp_path: Path) -> None:
+    """Docusaurus writes no page for `_install.mdx`; a citation of it opens where it is imported."""
+    files = {
+        "docusaurus.config.js": "",
+        "docs/guide/start.mdx": f"import Install from './_install.mdx';\n\n{BODY}",
+        "docs/guide/_install.mdx": f"import Deep from '@site/docs/_deep.mdx';\n\n{BODY}",
+        "docs/_deep.mdx": BODY,
+        "docs/_lonely.mdx": BODY,
+    }
+
+    urls = {file: lesson.url for file, lesson in lessons_by_file(survey(write(tmp_path, files))).items()}
+
+    assert urls == {
+        "docs/_deep.mdx": "/guide/start",
+        "docs/_lonely.mdx": "/_lonely",
+        "docs/guide/_install.mdx": "/guide/start",
+        "docs/guide/start.mdx": "/guide/start",
+    }
