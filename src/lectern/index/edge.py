@@ -1,0 +1,267 @@
+"""The embedded index: Qdrant Edge in this process, one shard directory, one owner.
+
+The engine has no transaction over several operations, so a replacement takes the same lock as a read: no reader sees
+half of it. A crash in between is mended by replaying the ledger's intent. The engine holds the GIL while it works, so
+its calls stand on the event loop as they are (a thread would not free anything) and batches are kept short. It is
+never optimised while it serves: unoptimised search is exact and quick enough up to 100,000 chunks, optimising stops
+every thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+from uuid import UUID
+
+import qdrant_edge as qdrant
+
+from lectern.domain.chunks import StampedChunk
+from lectern.domain.errors import IndexDamaged
+from lectern.domain.evidence import Candidate
+from lectern.domain.failpoints import reached
+from lectern.domain.filters import ChunkFilter
+from lectern.index import lexical, schema
+from lectern.ports import Change, Commit, IndexedChunk, T, Vector
+
+BATCH = 64  # points per engine call: a few milliseconds each, so that other tasks get their turn
+PAGE = 512
+MOST_BOOKS = 100_000
+
+PointId = int | UUID | str  # as the engine names it
+
+
+class EdgeView:
+    """The shard while no replacement is under way."""
+
+    def __init__(self, shard: qdrant.EdgeShard) -> None:
+        self._shard = shard
+
+    async def find(
+        self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
+    ) -> list[Candidate]:
+        """The union of the nearest by cosine and the best by BM25, each with both scores."""
+        terms = lexical.query_terms(text, language)
+        scope = compile_filter(where)
+        near = self._dense(vector, scope, limit)
+        worded = self._lexical(terms, scope, where.book_id, limit)
+        found = {point.id: point for point in (*near, *worded)}
+        cosines = {point.id: point.score for point in near}
+        bm25s = {point.id: point.score for point in worded}
+        if missing := found.keys() - cosines.keys():
+            cosines |= {p.id: p.score for p in self._dense(vector, among(scope, missing), len(missing))}
+        if missing := found.keys() - bm25s.keys():
+            bm25s |= {p.id: p.score for p in self._lexical(terms, among(scope, missing), where.book_id, len(missing))}
+        return [
+            Candidate(
+                stored=schema.from_payload(point_id, point.payload),
+                cosine=cosines[point_id],
+                bm25=bm25s.get(point_id, 0.0),  # shares no word with the question
+            )
+            for point_id, point in found.items()
+        ]
+
+    def _dense(self, vector: Vector, scope: qdrant.Filter, limit: int) -> list[qdrant.ScoredPoint]:
+        query = qdrant.Query.Nearest(vector, using=schema.DENSE)
+        params = qdrant.SearchParams(exact=True)
+        return self._shard.query(
+            qdrant.QueryRequest(limit=limit, query=query, filter=scope, params=params, with_payload=True)
+        )
+
+    def _lexical(
+        self, terms: qdrant.SparseVector, scope: qdrant.Filter, book_id: str, limit: int
+    ) -> list[qdrant.ScoredPoint]:
+        if not terms.indices:
+            return []
+        # Without its own corpus a book's scores would change with every other book, and never change back.
+        corpus = qdrant.IdfParams(corpus=compile_filter(ChunkFilter(book_id=book_id)))
+        query = qdrant.Query.Nearest(terms, using=schema.LEXICAL)
+        params = qdrant.SearchParams(idf=corpus)
+        return self._shard.query(
+            qdrant.QueryRequest(limit=limit, query=query, filter=scope, params=params, with_payload=True)
+        )
+
+    async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
+        """Every chunk in scope, by source_file and chunk_index."""
+        scope, offset, found = compile_filter(where), None, list[StampedChunk]()
+        while True:
+            records, offset = self._shard.scroll(
+                qdrant.ScrollRequest(offset=offset, limit=PAGE, filter=scope, with_payload=True)
+            )
+            found += [schema.from_payload(record.id, record.payload) for record in records]
+            if offset is None:
+                return sorted(found, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
+
+    async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
+        """Those of `ids` that this book has."""
+        records = self._retrieve(book_id, ids, with_vector=False)
+        return {str(record.id): schema.from_payload(record.id, record.payload) for record in records}
+
+    async def vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, tuple[Vector, ...]]:
+        """The dense vectors of those of `ids` that this book has."""
+        records = self._retrieve(book_id, ids, with_vector=True)
+        return {str(record.id): _dense_of(record) for record in records}
+
+    def _retrieve(self, book_id: str, ids: Sequence[str], *, with_vector: bool) -> list[qdrant.Record]:
+        """The one look-up by id: the engine itself would hand out any book's point."""
+        found: list[qdrant.Record] = []
+        for start in range(0, len(ids), PAGE):
+            page: list[PointId] = list(ids[start : start + PAGE])
+            found += self._shard.retrieve(page, with_payload=True, with_vector=with_vector)
+        return [record for record in found if (record.payload or {}).get(schema.TENANT_FIELD) == book_id]
+
+    async def count(self, where: ChunkFilter) -> int:
+        """How many chunks are in scope."""
+        return self._shard.count(qdrant.CountRequest(filter=compile_filter(where), exact=True))
+
+    async def book_ids(self) -> frozenset[str]:
+        """The books that have any chunk here."""
+        facet = qdrant.FacetRequest(key=schema.TENANT_FIELD, limit=MOST_BOOKS, exact=True)
+        return frozenset(str(hit.value) for hit in self._shard.facet(facet).hits if hit.count)
+
+
+class EdgeIndex:
+    """Chunks in a Qdrant Edge shard."""
+
+    def __init__(self, shard: qdrant.EdgeShard, collection: str) -> None:
+        self._shard = shard
+        self._lock = asyncio.Lock()
+        self.collection = collection
+
+    async def read(self, work: Callable[[EdgeView], Awaitable[T]]) -> T:
+        """Do `work` on a view that no replacement disturbs."""
+        async with self._lock:
+            return await work(EdgeView(self._shard))
+
+    async def replace(
+        self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit
+    ) -> None:  # under the lock one version is enough
+        """Carry changes out, durably, and commit them to the ledger."""
+        for chunk in (indexed.stored.chunk for change in changes for indexed in change.put):
+            if chunk.book_id != book_id:
+                raise ValueError(f"a chunk of {chunk.book_id!r} among those of {book_id!r}")
+        for change in changes:
+            # Once begun it is finished: a caller that is cancelled must not leave readers with half of it.
+            await asyncio.shield(asyncio.ensure_future(self._apply(change)))
+        reached("index.before-flush")
+        self._shard.flush()
+        reached("index.flushed")
+        await commit()
+
+    async def _apply(self, change: Change) -> None:
+        async with self._lock:
+            for start in range(0, len(change.put), BATCH):
+                points = [to_point(indexed, change.language) for indexed in change.put[start : start + BATCH]]
+                self._shard.update(qdrant.UpdateOperation.upsert_points(points))
+                reached("index.put")
+                await asyncio.sleep(0)  # what needs no index goes on meanwhile
+            reached("index.before-drop")
+            if change.drop:
+                self._shard.update(qdrant.UpdateOperation.delete_points(list(change.drop)))
+            reached("index.changed")
+
+    def close(self) -> None:
+        """Release the shard's directory."""
+        self._shard.close()
+
+
+def _dense_of(record: qdrant.Record) -> tuple[Vector, ...]:
+    named = cast("dict[str, list[Vector]]", record.vector)  # this shard has named vectors, and dense ones are windows
+    return tuple(named[schema.DENSE])
+
+
+def compile_filter(where: ChunkFilter) -> qdrant.Filter:
+    """The one place where a filter is built; its first condition is always the book."""
+    must: list[qdrant.FieldCondition] = [_equals(schema.TENANT_FIELD, where.book_id)]
+    must.append(qdrant.FieldCondition(key="hardware_tier", range=qdrant.RangeFloat(lte=where.max_tier)))
+    for key, value in (
+        ("module", where.module),
+        ("lesson", where.lesson),
+        ("layer", where.layer),
+        ("parent_doc_id", where.parent_doc_id),
+    ):
+        if value is not None:
+            must.append(_equals(key, value))
+    if where.chapter_min is not None or where.chapter_max is not None:
+        chapters = qdrant.RangeFloat(gte=where.chapter_min, lte=where.chapter_max)
+        must.append(qdrant.FieldCondition(key="chapter", range=chapters))
+    if where.levels is not None:
+        any_of = qdrant.MatchAny(sorted(where.levels))
+        must.append(qdrant.FieldCondition(key="proficiency_level", match=any_of))
+    return qdrant.Filter(must=list(must))
+
+
+def among(scope: qdrant.Filter, ids: Iterable[PointId]) -> qdrant.Filter:
+    """The same scope, narrowed to these points."""
+    return qdrant.Filter(must=[scope, qdrant.HasIdCondition(set(ids))])
+
+
+def _equals(key: str, value: str | int) -> qdrant.FieldCondition:
+    return qdrant.FieldCondition(key=key, match=qdrant.MatchValue(value))
+
+
+def to_point(indexed: IndexedChunk, language: str) -> qdrant.Point:
+    """A chunk as the engine stores it."""
+    chunk = indexed.stored.chunk
+    vectors = {
+        schema.DENSE: [list(vector) for vector in indexed.vectors],
+        schema.LEXICAL: lexical.passage_terms(chunk.trail, chunk.text, language),
+    }
+    return qdrant.Point(chunk.id, vectors, schema.to_payload(indexed.stored))  # type: ignore[arg-type]  # invariant dict
+
+
+def _config(dimensions: int) -> qdrant.EdgeConfig:
+    windows = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)  # a chunk is as near as its nearest window
+    dense = qdrant.EdgeVectorParams(size=dimensions, distance=qdrant.Distance.Cosine, multivector_config=windows)
+    sparse = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)
+    return qdrant.EdgeConfig(vectors={schema.DENSE: dense}, sparse_vectors={schema.LEXICAL: sparse})
+
+
+def _create(path: Path, dimensions: int) -> qdrant.EdgeShard:
+    path.mkdir(parents=True, exist_ok=True)
+    shard = qdrant.EdgeShard.create(str(path), _config(dimensions))
+    reached("index.created")
+    tenant = qdrant.KeywordIndexParams(is_tenant=True)
+    fields: list[tuple[str, qdrant.KeywordIndexParams | qdrant.PayloadSchemaType]] = [(schema.TENANT_FIELD, tenant)]
+    fields += [(name, qdrant.PayloadSchemaType.Keyword) for name in schema.KEYWORD_FIELDS]
+    fields += [(name, qdrant.PayloadSchemaType.Integer) for name in schema.INTEGER_FIELDS]
+    for name, kind in fields:
+        shard.update(qdrant.UpdateOperation.create_field_index(name, kind))
+    shard.flush()
+    reached("index.before-ready")
+    (path / READY).touch()
+    return shard
+
+
+READY = "lectern-ready"  # written last: a directory without it is an interrupted creation and holds nothing
+
+
+@asynccontextmanager
+async def open_edge_index(folder: Path, collection: str, dimensions: int | None) -> AsyncIterator[EdgeIndex]:
+    """The collection's index below `folder`; created on first use if dimensions are given, closed on the way out."""
+    path = folder / collection
+    try:
+        if dimensions is None or (path / READY).exists():
+            shard = qdrant.EdgeShard.load(str(path))
+        else:
+            _clear(path)
+            shard = _create(path, dimensions)
+    except Exception as exc:  # the engine raises bare Exception for everything
+        raise IndexDamaged(
+            f"the index {collection!r} does not load ({exc}); "
+            f"remove the folder {path} and run: lectern ingest PATH --mode recreate"
+        ) from exc
+    index = EdgeIndex(shard, collection)
+    try:
+        yield index
+    finally:
+        index.close()
+
+
+def _clear(path: Path) -> None:
+    import shutil
+
+    if path.exists():
+        shutil.rmtree(path)

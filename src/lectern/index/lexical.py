@@ -1,0 +1,35 @@
+"""Words for the lexical half of the index: Qdrant's own BM25, told the book's language.
+
+Code and prose share one vocabulary: the tokenizer keeps `cmd_vel` as one word and as its parts, so that an identifier
+is found by its name and by what it is made of. A language the stemmer does not know is split by its script and left
+unstemmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, SparseVector, StopwordsSet, TokenizerType
+
+UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})  # written without spaces: only this tokenizer splits them
+
+
+@lru_cache(maxsize=32)
+def _bm25(language: str) -> Bm25:
+    tokenizer = TokenizerType.Multilingual if language in UNSPACED else TokenizerType.Code
+    try:
+        return Bm25(Bm25Config(language=language, tokenizer=tokenizer))
+    except ValueError:  # the engine's word for a language without a stemmer
+        nothing = StopwordsSet(languages=set(), custom=set())
+        return Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, stopwords=nothing, stemmer=DisabledStemmer()))
+
+
+def passage_terms(trail: Sequence[str], text: str, language: str) -> SparseVector:
+    """The weighted terms of a chunk: its trail and its text, as they are embedded."""
+    return _bm25(language).embed_document("\n".join([*trail, text]))
+
+
+def query_terms(text: str, language: str) -> SparseVector:
+    """The terms of a question."""
+    return _bm25(language).embed_query(text)

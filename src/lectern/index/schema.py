@@ -1,0 +1,68 @@
+"""The payload: exactly the fields of a stamped chunk, plus the version of this shape.
+
+Reading is strict. A payload with a field missing or of another version is never half-read: the index is rebuilt
+instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from lectern.domain.chunks import Chunk, Stamp, StampedChunk
+from lectern.domain.errors import IndexMismatch
+
+SCHEMA_VERSION = 1
+
+TENANT_FIELD = "book_id"
+KEYWORD_FIELDS = (
+    "module",
+    "proficiency_level",
+    "layer",
+    "parent_doc_id",
+    "content_hash",
+    "source_file_hash",
+)
+INTEGER_FIELDS = ("chapter", "lesson", "hardware_tier")
+
+DENSE = "dense"
+LEXICAL = "lexical"
+
+_CHUNK_FIELDS = tuple(field.name for field in dataclasses.fields(Chunk) if field.name != "id")
+_STAMP_FIELDS = tuple(field.name for field in dataclasses.fields(Stamp))
+
+
+def collection_name(stem: str, fingerprint: str) -> str:
+    """`{stem}-{fingerprint}`, in characters that every file system and server takes."""
+    return f"{stem}-{re.sub(r'[^A-Za-z0-9._]+', '-', fingerprint)}"
+
+
+def to_payload(stored: StampedChunk) -> dict[str, Any]:
+    """What is stored beside the vectors."""
+    payload: dict[str, Any] = {name: getattr(stored.chunk, name) for name in _CHUNK_FIELDS}
+    payload["trail"] = list(stored.chunk.trail)
+    payload |= {name: getattr(stored.stamp, name) for name in _STAMP_FIELDS}
+    payload["schema_version"] = SCHEMA_VERSION
+    return payload
+
+
+def from_payload(point_id: object, payload: Mapping[str, Any] | None) -> StampedChunk:
+    """The chunk behind a point."""
+    found = dict(payload or {})
+    version = found.pop("schema_version", None)
+    if version != SCHEMA_VERSION:
+        raise IndexMismatch(
+            f"the index holds chunks of schema {version!r}, this version reads {SCHEMA_VERSION}; "
+            "rebuild it with: lectern ingest PATH --mode recreate"
+        )
+    try:
+        chunk = {name: found[name] for name in _CHUNK_FIELDS}
+        stamp = {name: found[name] for name in _STAMP_FIELDS}
+    except KeyError as exc:
+        raise IndexMismatch(
+            f"point {point_id} has no field {exc}; rebuild the book with: lectern ingest PATH --mode recreate"
+        ) from exc
+    chunk["trail"] = tuple(chunk["trail"])
+    return StampedChunk(chunk=Chunk(id=str(point_id), **chunk), stamp=Stamp(**stamp))  # type: ignore[arg-type]  # NewType of str

@@ -1,0 +1,81 @@
+"""The SQL database: opened once, one write connection on SQLite, migrated before anybody reads it.
+
+SQLite before 3.51.3 can damage a WAL file when two connections meet in a checkpoint. So SQLite has one process (the
+owner of LECTERN_HOME) and one connection here; whoever needs more uses PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from lectern.domain.errors import ConfigError
+
+HEAD = "0001"  # the newest migration; a test holds it against the folder
+
+
+@asynccontextmanager
+async def open_database(url: str) -> AsyncIterator[AsyncEngine]:
+    """An engine whose tables are those of this version."""
+    engine = create_async_engine(url, **_engine_options(url))
+    try:
+        if url.startswith("sqlite"):
+            event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+        await _migrate(engine)
+        yield engine
+    finally:
+        await engine.dispose()  # aiosqlite's thread is not a daemon: an engine left open would keep the process alive
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a SQLite file."""
+    return f"sqlite+aiosqlite:///{path}"
+
+
+def _engine_options(url: str) -> dict[str, int]:
+    return {"pool_size": 1, "max_overflow": 0} if url.startswith("sqlite") else {}
+
+
+def _prepare_sqlite(connection: object, _record: object) -> None:
+    cursor = connection.cursor()  # type: ignore[attr-defined]  # a DB-API connection
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+async def _migrate(engine: AsyncEngine) -> None:
+    async with engine.connect() as connection:
+        found = await connection.run_sync(_version)
+    if found == HEAD:
+        return
+    if found is not None and found > HEAD:
+        raise ConfigError(
+            f"the database is at schema {found}, newer than this Lectern's {HEAD}; "
+            "use the Lectern that wrote it, or a newer one"
+        )
+    await asyncio.shield(_upgrade(engine))
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+async def _upgrade(engine: AsyncEngine) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    def run(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", "lectern.records:migrations")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    async with engine.begin() as connection:
+        await connection.run_sync(run)

@@ -1,0 +1,70 @@
+"""The SQL tables. SQLite and PostgreSQL alike: plain types, JSON as text where a column is only ever read whole."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+metadata = MetaData()
+
+books = Table(
+    "books",
+    metadata,
+    Column("book_id", String(64), primary_key=True),
+    Column("manifest", Text, nullable=False),  # JSON
+    Column("source", Text, nullable=False),  # the folder it was last read from
+    Column("fingerprint", String(200), nullable=False),
+    Column("collection_name", String(250), nullable=False),  # the one that readers are served from
+    Column("last_full_ingest", String(30)),
+    Column("last_incremental_update", String(30)),
+    Column("epoch", Integer, nullable=False, default=0),  # counts committed replacements
+)
+
+lessons = Table(
+    "lessons",
+    metadata,
+    Column("book_id", String(64), primary_key=True),
+    Column("collection", String(250), primary_key=True),  # two while a book is rebuilt beside itself
+    Column("source_file", Text, primary_key=True),
+    Column("file_hash", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("module", String(64), nullable=False),
+    Column("chapter", Integer, nullable=False),
+    Column("lesson", Integer, nullable=False),
+    Column("doubled_by", Text),
+    Column("parent_doc_id", String(36), nullable=False),
+    Column("chunk_ids", Text, nullable=False),  # JSON
+    Column("chunk_count", Integer, nullable=False),
+    Column("ingested_at", String(30), nullable=False),
+    Column("page_title", Text, nullable=False),
+    Column("lesson_title", Text, nullable=False),
+    Column("chapter_title", Text, nullable=False),
+    Column("module_title", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("generation", Integer, nullable=False),  # of the chunks that readers are to see
+    Column("payload_digest", String(64), nullable=False),  # of those chunks, to tell when index and ledger disagree
+)
+Index("lessons_by_parent", lessons.c.book_id, lessons.c.collection, lessons.c.parent_doc_id)
+
+intents = Table(
+    "intents",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("book_id", String(64), nullable=False),
+    Column("collection", String(250), nullable=False),
+    Column("body", LargeBinary, nullable=False),  # compressed JSON: enough to carry the replacement out again
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Integer, primary_key=True, autoincrement=True),
+    Column("book_id", String(64), nullable=False),
+    Column("queued_at", String(30), nullable=False),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("key", String(64), primary_key=True),  # SHA-256 of fingerprint and embedded text
+    Column("vector", LargeBinary, nullable=False),  # little-endian float32
+)

@@ -1,0 +1,70 @@
+"""The suite is sealed by force: no setting of the machine leaks in, and nothing but loopback can be reached."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE_BOOK = ROOT / "examples" / "physical-ai-robotics"
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+if os.access("/dev/shm", os.W_OK):  # the engine syncs often; what tests promise does not depend on a disk
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
+
+_FOREIGN = ("LECTERN_", "OPENAI_", "COHERE_", "QDRANT_", "AGENT_", "DATABASE_URL")
+_connect = socket.socket.connect
+
+
+def _loopback_only(self: socket.socket, address: object) -> None:
+    host = address[0] if isinstance(address, tuple) else None
+    if host is not None and host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+        raise AssertionError(f"the suite tried to reach {host}")
+    _connect(self, address)
+
+
+@pytest.fixture(autouse=True)
+def _sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LECTERN_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(socket.socket, "connect", _loopback_only)
+
+
+@pytest.fixture(scope="session")
+def sample_book() -> Path:
+    """The folder of the sample book."""
+    return SAMPLE_BOOK
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A LECTERN_HOME in which the sample book is indexed; nobody owns it while no command runs."""
+    from tests.served import lectern
+
+    home = tmp_path_factory.mktemp("sample") / "home"
+    lectern("ingest", str(SAMPLE_BOOK), home=home)
+    return home
+
+
+@pytest.fixture(scope="session")
+def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real server on a copy of that home."""
+    from tests.served import LECTERN, serving
+
+    home = tmp_path_factory.mktemp("served") / "home"
+    shutil.copytree(sample_home, home)
+    with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, "LECTERN_HOME": str(home)}) as address:
+        yield address
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Longer campaigns run the same tests with larger numbers."""
+    parser.addoption("--histories", default=100, type=int, help="random histories of edits")
+    parser.addoption("--kills", default=30, type=int, help="SIGKILLs during ingestion")

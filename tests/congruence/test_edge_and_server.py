@@ -1,0 +1,144 @@
+"""Twin backends get the same random book and the same random question, and must agree."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from lectern.domain.evidence import Candidate
+from lectern.domain.filters import ChunkFilter
+from lectern.index.edge import open_edge_index
+from lectern.ports import Change, ChunkIndex, IndexedChunk
+from tests.contracts.test_index import Book
+from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
+from tests.qdrant import server_index
+
+WORDS = "robot sensor node topic cmd_vel frame camera lidar motor torque gripper planner map filter noise".split()
+TIE = 1e-5  # scores this close may swap places; membership may not change
+BOOKS = ("one", "two")
+
+
+def random_chunks(chance: random.Random, book_id: str, size: int) -> list[IndexedChunk]:
+    """Chunks of all places, tiers, levels and layers."""
+    made = []
+    for n in range(size):
+        where = place(book_id, chance.choice("abc"), chance.randint(0, 6), chance.randint(0, 3))
+        text = " ".join(chance.choice(WORDS) for _ in range(chance.randint(3, 12))) + f" {n}"
+        one = chunk(
+            text,
+            where,
+            hardware_tier=chance.randint(1, 4),
+            proficiency_level=chance.choice(["A1", "A2", "B1", "B2", "C1", "C2"]),
+            layer=chance.choice(["L1", "L2", "L3", "L4"]),
+        )
+        windows = [unit_vector(f"{text}{w}") for w in range(chance.randint(1, 3))]
+        made.append(indexed(one, *windows))
+    return made
+
+
+def random_filter(chance: random.Random) -> ChunkFilter:
+    """Any combination of conditions; always a book."""
+
+    def maybe(value: object) -> object:
+        return value if chance.random() < 0.3 else None
+
+    low = chance.randint(0, 6)
+    return ChunkFilter(
+        book_id=chance.choice(BOOKS),
+        max_tier=chance.randint(1, 4),
+        module=maybe(chance.choice("abc")),
+        chapter_min=maybe(low),
+        chapter_max=maybe(low + chance.randint(0, 3)),
+        lesson=maybe(chance.randint(0, 3)),
+        levels=maybe(frozenset(chance.sample(["A1", "A2", "B1", "B2", "C1", "C2"], 3))),
+        layer=maybe(chance.choice(["L1", "L2", "L3", "L4"])),
+    )
+
+
+def matches(where: ChunkFilter, one: IndexedChunk) -> bool:
+    """The filter, written a third time: what both engines must mean by it."""
+    found = one.stored.chunk
+    return (
+        found.book_id == where.book_id
+        and found.hardware_tier <= where.max_tier
+        and (where.module is None or found.module == where.module)
+        and (where.chapter_min is None or found.chapter >= where.chapter_min)
+        and (where.chapter_max is None or found.chapter <= where.chapter_max)
+        and (where.lesson is None or found.lesson == where.lesson)
+        and (where.levels is None or found.proficiency_level in where.levels)
+        and (where.layer is None or found.layer == where.layer)
+    )
+
+
+@asynccontextmanager
+async def twins(folder: Path, everything: Sequence[IndexedChunk]):
+    """An Edge and a server index with the same chunks."""
+    ledger = Book()
+    async with open_edge_index(folder, "twin", DIMENSIONS) as edge, server_index(ledger, DIMENSIONS) as server:
+        for number, book_id in enumerate(BOOKS, start=1):
+            mine = tuple(one for one in everything if one.stored.chunk.book_id == book_id)
+            change = Change(put=mine, drop=(), language="en")
+
+            async def commit(mine: tuple[IndexedChunk, ...] = mine, number: int = number, book: str = book_id) -> None:
+                ledger.alive |= {(book, one.stored.chunk.parent_doc_id): number for one in mine}
+
+            await edge.replace(book_id, number, [change], commit)
+            await server.replace(book_id, number, [change], commit)
+        yield edge, server
+
+
+async def found_in(index: ChunkIndex, vector: list[float], text: str, where: ChunkFilter) -> list[Candidate]:
+    """One question to one index."""
+    return await index.read(lambda view: view.find(vector, text, language="en", where=where, limit=10))
+
+
+async def test_edge_and_server_agree(tmp_path: Path) -> None:
+    """200 random questions with random filters: the same chunks, the same scores."""
+    chance = random.Random(11)
+    everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 150)]
+    async with twins(tmp_path, everything) as (edge, server):
+        for n in range(200):
+            where, vector = random_filter(chance), unit_vector(f"question {n}")
+            text = " ".join(chance.choice(WORDS) for _ in range(3))
+            ours, theirs = [await found_in(index, vector, text, where) for index in (edge, server)]
+
+            assert_same(ours, theirs)
+
+
+def assert_same(ours: list[Candidate], theirs: list[Candidate]) -> None:
+    """Scores agree; a chunk that only one side proposes ties with the last that both do."""
+    left, right = ({one.stored.chunk.id: one for one in side} for side in (ours, theirs))
+    for chunk_id in left.keys() & right.keys():
+        assert left[chunk_id].cosine == pytest.approx(right[chunk_id].cosine, abs=TIE)
+        assert left[chunk_id].bm25 == pytest.approx(right[chunk_id].bm25, abs=1e-3)
+    for chunk_id in left.keys() ^ right.keys():
+        one = (left.get(chunk_id) or right.get(chunk_id)).bm25
+        others = [other.bm25 for other in ours]
+        assert any(abs(one - other) < 1e-3 for other in others if other != one) or one in others
+
+
+async def test_no_filter_ever_shows_a_foreign_chunk(tmp_path: Path) -> None:
+    """20,000 random filters on both engines' listing and search: exactly what the filter says, never another book's."""
+    chance = random.Random(5)
+    everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]
+    async with open_edge_index(tmp_path, "one", DIMENSIONS) as edge:
+
+        async def commit() -> None:
+            """Nothing to note."""
+
+        for book_id in BOOKS:
+            mine = tuple(one for one in everything if one.stored.chunk.book_id == book_id)
+            await edge.replace(book_id, 1, [Change(put=mine, drop=(), language="en")], commit)
+        for n in range(20_000):
+            where = random_filter(chance)
+            wanted = {one.stored.chunk.id for one in everything if matches(where, one)}
+            if n % 10:
+                hits = await found_in(edge, unit_vector(str(n % 50)), chance.choice(WORDS), where)
+                assert {one.stored.chunk.id for one in hits} <= wanted
+            else:
+                listed = await edge.read(lambda view, where=where: view.chunks(where))
+                assert {stored.chunk.id for stored in listed} == wanted

@@ -1,0 +1,297 @@
+"""What every index adapter promises; each adapter inherits the suite."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from qdrant_client import AsyncQdrantClient
+
+from lectern.domain.errors import IndexDamaged, IndexMismatch
+from lectern.domain.filters import ChunkFilter
+from lectern.index.edge import READY, open_edge_index
+from lectern.index.server import open_server_index
+from lectern.ports import Change, ChunkIndex, IndexedChunk, IndexView
+from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
+from tests.qdrant import server_index
+
+BOOK = ChunkFilter(book_id="book")
+
+
+class Book:
+    """The little of a ledger that an index needs: which generation of a lesson is live."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.alive: dict[tuple[str, str], int] = {}
+
+    async def epoch(self, book_id: str) -> int:
+        """Changes with every commit."""
+        return self.number
+
+    async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
+        """The generation of each lesson."""
+        return {parent: self.alive[book_id, parent] for parent in parents if (book_id, parent) in self.alive}
+
+
+LEDGER = Book()
+
+
+async def put(index: ChunkIndex, book_id: str, chunks: list[IndexedChunk], drop: list[str], language: str) -> None:
+    """Change the index as an ingestion does."""
+    generation = LEDGER.number + 1
+
+    async def commit() -> None:
+        LEDGER.number = generation
+        LEDGER.alive |= {(book_id, one.stored.chunk.parent_doc_id): generation for one in chunks}
+
+    change = Change(put=tuple(chunks), drop=tuple(drop), language=language)
+    await index.replace(book_id, generation, [change], commit)
+
+
+@asynccontextmanager
+async def reading(index: ChunkIndex) -> AsyncIterator[IndexView]:
+    """A view, for tests that read step by step."""
+    views: list[IndexView] = []
+
+    async def work(view: IndexView) -> None:
+        views.append(view)
+
+    await index.read(work)
+    yield views[0]
+
+
+class ChunkIndexContract:
+    """Put, find, filter, drop; a book sees only itself."""
+
+    async def test_what_was_put_comes_back_whole(self, index: ChunkIndex) -> None:
+        """Every field of a chunk survives the way into the index and back."""
+        one = indexed(chunk("Nodes talk over topics."))
+        await put(index, "book", [one], [], "en")
+
+        async with reading(index) as view:
+            assert await view.chunks(BOOK) == [one.stored]
+            assert await view.by_ids("book", [one.stored.chunk.id]) == {one.stored.chunk.id: one.stored}
+            [windows] = (await view.vectors("book", [one.stored.chunk.id])).values()
+        assert windows[0] == pytest.approx(one.vectors[0], abs=1e-6)
+
+    async def test_putting_twice_is_putting_once(self, index: ChunkIndex) -> None:
+        """A repeated apply, as after a crash, changes nothing."""
+        one = indexed(chunk("Nodes talk over topics."))
+        for _ in range(2):
+            await put(index, "book", [one], ["00000000-0000-5000-8000-000000000000"], "en")
+
+        async with reading(index) as view:
+            assert await view.count(BOOK) == 1
+
+    async def test_a_dropped_chunk_is_gone(self, index: ChunkIndex) -> None:
+        """After a drop neither search nor listing nor look-up shows it."""
+        one = indexed(chunk("Nodes talk over topics."))
+        await put(index, "book", [one], [], "en")
+        await put(index, "book", [], [one.stored.chunk.id], "en")
+
+        async with reading(index) as view:
+            assert await view.find(one.vectors[0], "nodes topics", language="en", where=BOOK, limit=5) == []
+            assert await view.by_ids("book", [one.stored.chunk.id]) == {}
+
+    async def test_both_scores_come_with_every_candidate(self, index: ChunkIndex) -> None:
+        """A chunk found by its words has its cosine too, and one found by its vector its BM25 score."""
+        worded, near = chunk("The gripper closes."), chunk("Something else entirely.")
+        axis = [1.0] + [0.0] * (DIMENSIONS - 1)
+        away = [0.0, 1.0] + [0.0] * (DIMENSIONS - 2)
+        await put(index, "book", [indexed(worded, away), indexed(near, axis)], [], "en")
+
+        async with reading(index) as view:
+            found = await view.find(axis, "gripper", language="en", where=BOOK, limit=1)
+
+        scores = {one.stored.chunk.id: (one.cosine, one.bm25) for one in found}
+        assert scores[near.id] == (pytest.approx(1, abs=1e-6), 0)
+        assert scores[worded.id][0] == pytest.approx(0, abs=1e-6)
+        assert scores[worded.id][1] > 0
+
+    async def test_a_chunk_is_as_near_as_its_nearest_window(self, index: ChunkIndex) -> None:
+        """Of several windows the best counts."""
+        axis = [1.0] + [0.0] * (DIMENSIONS - 1)
+        away = [0.0, 1.0] + [0.0] * (DIMENSIONS - 2)
+        await put(index, "book", [indexed(chunk("A long chunk of text."), away, axis)], [], "en")
+
+        async with reading(index) as view:
+            [found] = await view.find(axis, "zzz", language="en", where=BOOK, limit=5)
+
+        assert found.cosine == pytest.approx(1, abs=1e-6)
+
+    async def test_no_read_shows_another_book(self, index: ChunkIndex) -> None:
+        """Search, listing, look-up, vectors and count: a foreign chunk behaves as if it did not exist."""
+        theirs = indexed(chunk("Secret of the other book.", place("other")))
+        await put(index, "other", [theirs], [], "en")
+
+        async with reading(index) as view:
+            assert await view.find(theirs.vectors[0], "secret", language="en", where=BOOK, limit=5) == []
+            assert await view.chunks(BOOK) == []
+            assert await view.by_ids("book", [theirs.stored.chunk.id]) == {}
+            assert await view.vectors("book", [theirs.stored.chunk.id]) == {}
+            assert await view.count(BOOK) == 0
+
+    async def test_another_book_changes_no_score(self, index: ChunkIndex) -> None:
+        """BM25 counts rarity within the book alone: ingesting and removing another leaves every score as it was."""
+        ours = [indexed(chunk(f"The gripper number {n} closes.")) for n in range(5)]
+        theirs = [indexed(chunk(f"Gripper gripper {n}.", place("other"))) for n in range(50)]
+        await put(index, "book", ours, [], "en")
+        query = unit_vector("gripper")
+
+        async def scores() -> dict[str, float]:
+            async with reading(index) as view:
+                found = await view.find(query, "gripper", language="en", where=BOOK, limit=10)
+            return {one.stored.chunk.id: one.bm25 for one in found}
+
+        before = await scores()
+        await put(index, "other", theirs, [], "en")
+        during = await scores()
+        await put(index, "other", [], [one.stored.chunk.id for one in theirs], "en")
+
+        assert before == during == await scores()
+
+    async def test_filters_narrow_the_scope(self, index: ChunkIndex) -> None:
+        """Tier is at most, chapters are a range, levels are any-of, everything else is equal, all at once."""
+        some = [
+            indexed(chunk(f"Chunk {n}.", place(chapter=n, lesson=n % 3, module="mn"[n % 2]), hardware_tier=1 + n % 4))
+            for n in range(8)
+        ]
+        await put(index, "book", some, [], "en")
+
+        async def chapters(**conditions: object) -> list[int]:
+            async with reading(index) as view:
+                kept = await view.chunks(ChunkFilter(book_id="book", **conditions))  # type: ignore[arg-type]
+            return sorted(stored.chunk.chapter for stored in kept)
+
+        assert await chapters(max_tier=2) == [0, 1, 4, 5]
+        assert await chapters(module="n") == [1, 3, 5, 7]
+        assert await chapters(chapter_min=2, chapter_max=4) == [2, 3, 4]
+        assert await chapters(lesson=0) == [0, 3, 6]
+        assert await chapters(levels=frozenset({"A2", "C1"})) == list(range(8))
+        assert await chapters(levels=frozenset({"C1"})) == []
+        assert await chapters(layer="L2") == []
+        assert await chapters(module="n", max_tier=2, chapter_min=2) == [5]
+        assert await chapters(parent_doc_id=some[3].stored.chunk.parent_doc_id) == [3]
+
+    async def test_a_foreign_chunk_cannot_be_put_into_a_book(self, index: ChunkIndex) -> None:
+        """A chunk goes only where its own book is named."""
+        with pytest.raises(ValueError, match="other"):
+            await put(index, "book", [indexed(chunk("Text here.", place("other")))], [], "en")
+
+    @pytest.mark.parametrize("language", ["en", "de", "ur", "zh"])
+    async def test_every_language_can_be_searched(self, index: ChunkIndex, language: str) -> None:
+        """Known to the stemmer or not, a book's own words find it."""
+        texts = {"en": "robots walk", "de": "Roboter laufen", "ur": "روبوٹ چلتا ہے", "zh": "机器人在走路"}
+        one = indexed(chunk(f"{texts[language]} 2024."))
+        await put(index, "book", [one], [], language)
+
+        async with reading(index) as view:
+            [found] = await view.find(
+                unit_vector("x"), texts[language].split()[0], language=language, where=BOOK, limit=3
+            )
+        assert found.bm25 > 0
+
+
+class TestEdgeIndex(ChunkIndexContract):
+    """Qdrant Edge, in process."""
+
+    @pytest.fixture
+    async def index(self, tmp_path: Path) -> AsyncIterator[ChunkIndex]:
+        """An empty index."""
+        async with open_edge_index(tmp_path, "test", DIMENSIONS) as index:
+            yield index
+
+    async def test_what_was_put_is_there_after_reopening(self, tmp_path: Path) -> None:
+        """The index is on disk."""
+        one = indexed(chunk("Nodes talk over topics."))
+        async with open_edge_index(tmp_path, "kept", DIMENSIONS) as index:
+            await put(index, "book", [one], [], "en")
+
+        async with open_edge_index(tmp_path, "kept", DIMENSIONS) as index, reading(index) as view:
+            assert await view.chunks(BOOK) == [one.stored]
+
+    async def test_damaged_files_are_an_error_with_advice(self, tmp_path: Path) -> None:
+        """An index that does not load is never mistaken for an empty one."""
+        async with open_edge_index(tmp_path, "hurt", DIMENSIONS):
+            pass
+        (tmp_path / "hurt" / "edge_config.json").write_text("{", encoding="utf-8")
+
+        with pytest.raises(IndexDamaged, match="recreate"):
+            async with open_edge_index(tmp_path, "hurt", DIMENSIONS):
+                pass
+
+    async def test_an_interrupted_creation_is_begun_again(self, tmp_path: Path) -> None:
+        """A folder whose creation was killed holds nothing and does no harm."""
+        async with open_edge_index(tmp_path, "half", DIMENSIONS):
+            pass
+        (tmp_path / "half" / READY).unlink()
+
+        async with open_edge_index(tmp_path, "half", DIMENSIONS) as index, reading(index) as view:
+            assert await view.count(BOOK) == 0
+
+    async def test_a_payload_of_another_shape_is_never_half_read(self, tmp_path: Path) -> None:
+        """An older schema is named, with the command that rebuilds."""
+        from lectern.index import schema
+
+        with pytest.raises(IndexMismatch, match="recreate"):
+            schema.from_payload("x", {"text": "t", "schema_version": 0})
+
+
+class TestServerIndex(ChunkIndexContract):
+    """qdrant-client: in memory, or the server that LECTERN_TEST_QDRANT_URL names."""
+
+    @pytest.fixture
+    async def index(self) -> AsyncIterator[ChunkIndex]:
+        """An empty collection."""
+        async with server_index(LEDGER, DIMENSIONS) as index:
+            yield index
+
+    async def test_a_collection_of_another_size_is_refused(self) -> None:
+        """A collection that Lectern did not make for this embedder is left alone."""
+        client = AsyncQdrantClient(":memory:")
+        await client.create_collection("taken", vectors_config={})
+
+        with pytest.raises(IndexMismatch, match="QDRANT_COLLECTION_NAME"):
+            async with open_server_index(client, "taken", DIMENSIONS, LEDGER):
+                pass
+
+    async def test_a_version_that_is_not_live_is_not_seen(self, index: ChunkIndex) -> None:
+        """Until the ledger commits, readers see the old version, whole."""
+        old, new = indexed(chunk("The old text here.")), indexed(chunk("The new text here."))
+        await put(index, "book", [old], [], "en")
+        seen: list[list[str]] = []
+
+        async def look() -> None:
+            async with reading(index) as view:
+                seen.append([stored.chunk.text for stored in await view.chunks(BOOK)])
+
+        async def commit() -> None:
+            await look()
+            LEDGER.number += 1
+            LEDGER.alive["book", new.stored.chunk.parent_doc_id] = LEDGER.number
+            await look()
+
+        change = Change(put=(new,), drop=(old.stored.chunk.id,), language="en")
+        await index.replace("book", LEDGER.number + 1, [change], commit)
+        await look()
+
+        assert seen == [["The old text here."], ["The new text here."], ["The new text here."]]
+
+    async def test_a_read_that_was_disturbed_is_done_again(self, index: ChunkIndex) -> None:
+        """No response is made of two versions: a replacement committed in between begins it anew."""
+        await put(index, "book", [indexed(chunk("The first text."))], [], "en")
+        tries = 0
+
+        async def work(view: IndexView) -> list[str]:
+            nonlocal tries
+            tries += 1
+            await view.count(BOOK)
+            if tries == 1:
+                await put(index, "book", [indexed(chunk("The second text."))], [], "en")
+            return [stored.chunk.text for stored in await view.chunks(BOOK)]
+
+        assert await index.read(work) == ["The second text."]
+        assert tries == 2

@@ -1,0 +1,27 @@
+"""A Qdrant for tests: the client's in-memory mode, or a real server where LECTERN_TEST_QDRANT_URL names one."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from qdrant_client import AsyncQdrantClient
+
+from lectern.index.server import ServerIndex, open_server_index
+from lectern.ports import Generations
+
+URL = os.environ.get("LECTERN_TEST_QDRANT_URL")  # read once: the suite removes such names from its environment
+
+
+@asynccontextmanager
+async def server_index(generations: Generations, dimensions: int) -> AsyncIterator[ServerIndex]:
+    """An empty collection of its own, removed at the end."""
+    client = AsyncQdrantClient(url=URL) if URL else AsyncQdrantClient(":memory:")
+    name = f"test-{uuid.uuid4().hex}"
+    async with open_server_index(client, name, dimensions, generations) as index:
+        try:
+            yield index
+        finally:
+            await client.delete_collection(name)
