@@ -1,0 +1,209 @@
+"""Ingestion, read downward: survey the folder, plan, then batch by batch read, embed and replace. Readers are served
+throughout, and whatever is acknowledged survives a kill."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lectern.domain.books import LessonSource, Problem, Survey
+from lectern.domain.clock import utc_now
+from lectern.domain.errors import IndexDamaged, LecternError
+from lectern.domain.failpoints import reached
+from lectern.domain.filters import ChunkFilter
+from lectern.domain.jobs import Finished, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
+from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
+from lectern.ingestion.replacing import ReadReplacement, change, clear, intent_of
+from lectern.ingestion.report import Tally
+from lectern.ingestion.stamping import VectorSource
+from lectern.ports import BookEntry, Change, Intent, Ledger, Shelf, Stand, VectorCache
+from lectern.reading.lessons import FileChanged, ReadLesson, read_lesson
+from lectern.reading.rules import ReadingRules
+from lectern.reading.survey import survey
+
+BATCH_CHUNKS = 192  # chunks between two commits: enough to keep every core embedding, little to lose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestRequest:
+    """What to ingest, and how."""
+
+    folder: Path
+    book_id: str | None = None
+    mode: Mode = "incremental"
+    dry_run: bool = False
+    replace: bool = False  # go on although the folder looks like another book
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """What an ingestion works with."""
+
+    ledger: Ledger
+    shelf: Shelf
+    vectors: VectorCache
+    rules: ReadingRules
+
+
+async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEvent]:
+    """Bring the index to what the folder says. `Finished` comes last, failed or not; a dry run ends with its plan."""
+    found = await asyncio.to_thread(survey, request.folder, book_id=request.book_id, rules=shop.rules)
+    book_id = found.manifest.book_id
+    stand = shop.shelf.current
+    records = await shop.ledger.records(book_id, stand.index.collection)
+    plan = plan_ingestion(found, records, request.mode)
+    if not request.replace:
+        refuse_wrong_book(found, records, plan)
+    number = 0 if request.dry_run else await shop.ledger.next_job_id(book_id)
+    tally = Tally(job_id=number, book_id=book_id, mode=request.mode, started_at=utc_now())
+    tally.begin(found, records, plan)
+    yield Planned(job=tally.job(), plan=plan)
+    reached("ingest.planned")
+    if request.dry_run:
+        return
+    run = _Run(request=request, shop=shop, stand=stand, found=found, plan=plan, tally=tally)
+    try:
+        async for event in run.events():
+            yield event
+    except LecternError as exc:
+        yield Finished(job=tally.job("failed", str(exc)))
+        raise
+    yield Finished(job=tally.job("completed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One ingestion under way."""
+
+    request: IngestRequest
+    shop: Workshop
+    stand: Stand
+    found: Survey
+    plan: Plan
+    tally: Tally
+
+    async def events(self) -> AsyncIterator[JobEvent]:
+        await self._save_book(finished=False)
+        total = sum(_files(replacement) for replacement in self.plan.replacements)
+        done = 0
+        for batch in self._batches():
+            with self.tally.stage("read"):
+                read = await asyncio.to_thread(list, batch)
+            reached("ingest.read")
+            await self._replace(read)
+            reached("ingest.replaced")
+            done += sum(_files(one.replacement) for one in read)
+            yield LessonsIndexed(job=self.tally.job(), done=done, total=total)
+        if self.request.mode == "recreate":
+            await self._sweep()
+        await self._check()
+        await self._save_book(finished=True)
+        await self._retire_others()
+
+    def _batches(self) -> Iterator[Iterator[ReadReplacement]]:
+        """Replacements in batches of about `BATCH_CHUNKS` chunks; each is read when it is asked for."""
+        waiting = iter(self.plan.replacements)
+        exhausted = False
+
+        def batch() -> Iterator[ReadReplacement]:
+            nonlocal exhausted
+            chunks = 0
+            for replacement in waiting:
+                lessons = {source.source_file: self._read(source) for source in replacement.lessons}
+                yield ReadReplacement(replacement=replacement, lessons=lessons)
+                chunks += sum(len(lesson.chunks) for lesson in lessons.values())
+                if chunks >= BATCH_CHUNKS:
+                    return
+            exhausted = True
+
+        while not exhausted:
+            yield batch()
+
+    def _read(self, source: LessonSource) -> ReadLesson:
+        try:
+            return read_lesson(self.request.folder, source, self.found.manifest, self.shop.rules)
+        except FileChanged:
+            message = "it changed while it was being read; run the ingestion again"
+            problem = Problem(file=source.source_file, line=None, message=message, severity="error")
+            return ReadLesson(chunks=(), problems=(problem,))
+
+    async def _replace(self, batch: list[ReadReplacement]) -> None:
+        """Embed what is new, then change the index."""
+        vectors = VectorSource(self.stand.embedder, self.shop.vectors, trust_cache=self.request.mode != "recreate")
+        with self.tally.stage("embed"):
+            await vectors.prepare([chunk for one in batch for chunk in one.chunks])
+        reached("ingest.embedded")
+        with self.tally.stage("index"):
+            intents = [await self._intent(one, vectors) for one in batch]
+            await change(self.shop.ledger, self.stand.index, self.found.manifest.book_id, intents)
+        self.tally.embedded += vectors.embedded
+        for one in batch:
+            self.tally.problems += [problem for lesson in one.lessons.values() for problem in lesson.problems]
+        for intent in intents:
+            self.tally.changed(intent)
+
+    async def _intent(self, read: ReadReplacement, vectors: VectorSource) -> Intent:
+        book_id, ids = self.found.manifest.book_id, [chunk.id for chunk in read.chunks]
+        known = {}
+        if self.request.mode != "recreate":  # which begins every stamp anew
+            known = await self.stand.index.read(lambda view: view.by_ids(book_id, ids))
+        return intent_of(read, known, vectors, self.stand.embedder.fingerprint, self.found.manifest.language)
+
+    async def _sweep(self) -> None:
+        """After a recreate nothing of the book may remain that this run did not produce."""
+        book_id = self.found.manifest.book_id
+        where = ChunkFilter(book_id=book_id)
+        held = [stored.chunk.id for stored in await self.stand.index.read(lambda view: view.chunks(where))]
+        drop = tuple(chunk for chunk in held if chunk not in self.tally.after)
+        reached("ingest.before-sweep")
+        if drop:
+            sweep = Change(put=(), drop=drop, language=self.found.manifest.language)
+            intent = Intent(change=sweep, records=(), retired=())
+            await change(self.shop.ledger, self.stand.index, book_id, [intent])
+
+    async def _check(self) -> None:
+        """An engine that holds something else than it was given is found out here, not by a reader."""
+        where = ChunkFilter(book_id=self.found.manifest.book_id)
+        held = await self.stand.index.read(lambda view: view.count(where))
+        if held != len(self.tally.after):
+            raise IndexDamaged(
+                f"the index holds {held} chunks of {where.book_id!r}, the ledger {len(self.tally.after)}; "
+                "run: lectern doctor --mend"
+            )
+
+    async def _save_book(self, *, finished: bool) -> None:
+        """Remember a new book before its first lesson; let readers go over to a rebuilt one after its last."""
+        old = await self.shop.ledger.book(self.found.manifest.book_id)
+        if old and not finished and old.collection_name != self.stand.index.collection:
+            return  # until the new collection is complete, readers are served from the old one
+        full = old.last_full_ingest if old else None
+        incremental = old.last_incremental_update if old else None
+        if finished and self.request.mode == "incremental":
+            incremental = utc_now()
+        elif finished:
+            full = utc_now()
+        await self.shop.ledger.save_book(
+            BookEntry(
+                manifest=self.found.manifest,
+                source=str(self.request.folder.resolve()),
+                fingerprint=self.stand.embedder.fingerprint,
+                collection_name=self.stand.index.collection,
+                total_chunks=0,  # derived from the lessons whenever it is read
+                last_full_ingest=full,
+                last_incremental_update=incremental,
+            )
+        )
+
+    async def _retire_others(self) -> None:
+        """Once readers have gone over, what another embedder's collection holds of the book is dead weight."""
+        book_id = self.found.manifest.book_id
+        for collection in await self.shop.ledger.collections(book_id):
+            if collection != self.stand.index.collection:
+                await clear(self.shop.ledger, await self.shop.shelf.index(collection), book_id)
+
+
+def _files(replacement: Replacement) -> int:
+    """How many files a replacement is counted as: those that come, or else those that go."""
+    return len(replacement.lessons) or len(replacement.retired)

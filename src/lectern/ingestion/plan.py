@@ -1,0 +1,104 @@
+"""What an ingestion will do, worked out before anything is touched: a pure function of the folder and the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lectern.domain.books import LessonSource, Survey
+from lectern.domain.chunks import parent_doc_id
+from lectern.domain.errors import BookNotFound, WrongBook
+from lectern.domain.jobs import IngestionRecord, Mode, Plan, Replacement
+
+Records = Mapping[str, IngestionRecord]
+
+
+def plan_ingestion(survey: Survey, records: Records, mode: Mode) -> Plan:
+    """Compare the folder with the ledger, file by file."""
+    wanted = {lesson.source_file: lesson for lesson in survey.lessons}
+    new = [name for name in wanted if name not in records]
+    modified = [name for name in wanted if name in records and records[name].digest != wanted[name].digest]
+    unchanged = [name for name in wanted if name in records and records[name].digest == wanted[name].digest]
+    deleted = [name for name in records if name not in wanted]
+    redo = [*new, *modified] if mode == "incremental" else list(wanted)
+    return Plan(
+        mode=mode,
+        replacements=_replacements([wanted[name] for name in redo], [*redo, *deleted], records),
+        new=tuple(new),
+        modified=tuple(modified),
+        moved=_moves(new, deleted, wanted, records),
+        deleted=tuple(deleted),
+        unchanged=tuple(unchanged),
+    )
+
+
+def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:
+    """Stop before another folder, or an empty mount, wipes a book out; `replace` skips this."""
+    book_id = survey.manifest.book_id
+    if not survey.files_discovered:
+        raise BookNotFound(
+            f"no .md or .mdx file was found for book {book_id!r}; check the path, or what `exclude` leaves out"
+        )
+    if not records:
+        return
+    hashes = {record.file_hash for record in records.values()}
+    shared = any(lesson.source_file in records or lesson.source_file_hash in hashes for lesson in survey.lessons)
+    if not shared:
+        raise WrongBook(
+            f"this folder shares no file with the {len(records)} that are indexed as {book_id!r}: "
+            "it looks like another book. Give it its own --book ID, or say --replace"
+        )
+    moved_away = {old for old, _ in plan.moved}
+    lost = [name for name in plan.deleted if name not in moved_away]
+    if len(lost) * 2 > len(records):
+        raise WrongBook(
+            f"{len(lost)} of the {len(records)} lessons indexed as {book_id!r} would be removed, for instance "
+            f"{lost[0]!r}. If that is meant, say --replace"
+        )
+
+
+def _moves(
+    new: Iterable[str], deleted: Iterable[str], wanted: Mapping[str, LessonSource], records: Records
+) -> tuple[tuple[str, str], ...]:
+    left: dict[str, list[str]] = {}
+    for name in deleted:
+        left.setdefault(records[name].file_hash, []).append(name)
+    return tuple(
+        (left[wanted[name].source_file_hash].pop(0), name) for name in new if left.get(wanted[name].source_file_hash)
+    )
+
+
+def _replacements(lessons: list[LessonSource], retiring: Iterable[str], records: Records) -> tuple[Replacement, ...]:
+    """Group what changes hands: a new and an old lesson belong together when they share a file or a place."""
+    groups = _Groups()
+    for lesson in lessons:
+        groups.join(("file", lesson.source_file), ("place", parent_doc_id(lesson.place)))
+    retired = [records[name] for name in retiring if name in records]
+    for record in retired:
+        groups.join(("file", record.source_file), ("place", record.parent_doc_id))
+    incoming: dict[object, list[LessonSource]] = {}
+    outgoing: dict[object, list[IngestionRecord]] = {}
+    for lesson in lessons:
+        incoming.setdefault(groups.root(("file", lesson.source_file)), []).append(lesson)
+    for record in retired:
+        outgoing.setdefault(groups.root(("file", record.source_file)), []).append(record)
+    return tuple(
+        Replacement(lessons=tuple(incoming.get(root, ())), retired=tuple(outgoing.get(root, ())))
+        for root in dict.fromkeys([*incoming, *outgoing])
+    )
+
+
+class _Groups:
+    """Which keys belong together (union-find)."""
+
+    def __init__(self) -> None:
+        self._parents: dict[object, object] = {}
+
+    def root(self, key: object) -> object:
+        above = self._parents.setdefault(key, key)
+        while above != self._parents[above]:
+            self._parents[above] = self._parents[self._parents[above]]
+            above = self._parents[above]
+        return above
+
+    def join(self, one: object, other: object) -> None:
+        self._parents[self.root(one)] = self.root(other)

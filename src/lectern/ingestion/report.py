@@ -1,0 +1,89 @@
+"""The job's figures while it runs. Counts are of ids: what the index gained, lost and kept, whatever route it took
+there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from lectern.domain.books import Problem, Survey
+from lectern.domain.clock import utc_now
+from lectern.domain.jobs import IngestionJob, IngestionRecord, JobStatus, Mode, Plan
+from lectern.ports import Intent
+
+
+@dataclass(slots=True)
+class Tally:
+    """Everything the report says, gathered as the job goes along."""
+
+    job_id: int
+    book_id: str
+    mode: Mode
+    queued_at: str = field(default_factory=utc_now)
+    started_at: str | None = None
+    discovered: int = 0
+    skipped: int = 0
+    processed: int = 0
+    deleted_files: int = 0
+    before: set[str] = field(default_factory=set)
+    after: set[str] = field(default_factory=set)
+    embedded: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    _begun: float = field(default_factory=time.monotonic)
+
+    def begin(self, survey: Survey, records: Mapping[str, IngestionRecord], plan: Plan) -> None:
+        """Take over what is known before the first lesson is read."""
+        self.discovered = survey.files_discovered
+        self.skipped = len(plan.unchanged) if plan.mode == "incremental" else 0
+        self.deleted_files = len(plan.deleted)
+        self.problems = list(survey.problems)
+        self.before = {chunk for record in records.values() for chunk in record.chunk_ids}
+        self.after = set(self.before)
+
+    def changed(self, intent: Intent) -> None:
+        """Count a replacement that is in the index."""
+        self.after -= set(intent.change.drop)
+        self.after |= {chunk for record in intent.records for chunk in record.chunk_ids}
+        self.processed += len(intent.records)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time of this block under `name`."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - begun
+
+    def job(self, status: JobStatus = "running", error_message: str | None = None) -> IngestionJob:
+        """The job as it stands."""
+        over = status in {"completed", "failed", "cancelled"}
+        duration = time.monotonic() - self._begun
+        errors = tuple(problem for problem in self.problems if problem.severity == "error")
+        return IngestionJob(
+            job_id=self.job_id,
+            book_id=self.book_id,
+            mode=self.mode,
+            status=status,
+            queued_at=self.queued_at,
+            started_at=self.started_at,
+            completed_at=utc_now() if over else None,
+            duration_seconds=round(duration, 3) if over else None,
+            error_message=error_message,
+            files_discovered=self.discovered,
+            files_processed=self.processed,
+            files_skipped=self.skipped,
+            files_failed=len({problem.file for problem in errors}),
+            files_deleted=self.deleted_files,
+            chunks_created=len(self.after - self.before),
+            chunks_deleted=len(self.before - self.after),
+            chunks_kept=len(self.before & self.after),
+            chunks_embedded=self.embedded,
+            chunks_per_second=round(len(self.after) / duration, 1) if over and duration else 0.0,
+            stage_seconds={name: round(spent, 3) for name, spent in self.seconds.items()},
+            warnings=tuple(problem for problem in self.problems if problem.severity == "warning"),
+            errors=errors,
+        )

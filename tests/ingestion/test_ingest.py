@@ -1,0 +1,180 @@
+"""Ingestion on the real parts: what is embedded, what readers see meanwhile, what a switch of embedders does."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from lectern.domain.errors import IndexMismatch, ProviderError, WrongBook
+from lectern.domain.filters import ChunkFilter
+from lectern.ports import Purpose
+from tests.books import Author
+from tests.doubles import WordEmbedder
+from tests.workshop import agreement, content, run, workshop
+
+
+class OtherEmbedder(WordEmbedder):
+    """The same vectors under another name."""
+
+    fingerprint = "test/other/32"
+
+
+class FailingEmbedder(WordEmbedder):
+    """A provider that goes down."""
+
+    async def embed(self, texts: list[str], *, purpose: Purpose) -> list[list[float]]:
+        """Never works."""
+        raise ProviderError("test", "is down")
+
+
+async def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
+    """Unchanged, renamed, moved and fully re-ingested files send nothing to the embedder; recreate sends everything."""
+    author = Author(tmp_path / "book", 1)
+    async with workshop(tmp_path / "home") as shop:
+        first = await run(shop, author.folder)
+        author._rename()
+        author._move()
+        renamed = await run(shop, author.folder)
+        full = await run(shop, author.folder, "full")
+        again = await run(shop, author.folder, "recreate")
+
+    assert first.chunks_embedded > 0
+    assert (renamed.chunks_embedded, full.chunks_embedded) == (0, 0)
+    assert again.chunks_embedded > 0
+
+
+async def test_readers_never_see_a_mixed_or_missing_lesson(tmp_path: Path) -> None:
+    """While lessons are replaced again and again, every read shows each lesson whole and of one version."""
+    folder = tmp_path / "book"
+    folder.mkdir()
+    reads = 0
+
+    def write(version: int) -> None:
+        for name in ("a", "b", "c"):
+            body = "\n\n".join(
+                f"## Part {n}\n\nVersion {version} of {name}, part {n}. " + "word " * 150 for n in range(6)
+            )
+            (folder / f"{name}.md").write_text(f"# Lesson {name}\n\n{body}\n", encoding="utf-8")
+
+    write(0)
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, folder)
+        done = asyncio.Event()
+
+        async def keep_writing() -> None:
+            for version in range(1, 12):
+                write(version)
+                await run(shop, folder)
+            done.set()
+
+        writer = asyncio.create_task(keep_writing())
+        while not done.is_set():
+            held = await shop.shelf.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
+            lessons: dict[str, set[str]] = {}
+            for stored in held:
+                lessons.setdefault(stored.chunk.source_file, set()).add(stored.chunk.source_file_hash)
+            assert {name: len(versions) for name, versions in lessons.items()} == {"a.md": 1, "b.md": 1, "c.md": 1}
+            assert len(held) % 3 == 0
+            reads += 1
+            await asyncio.sleep(0.002)  # let the writer have its turn
+        await writer
+
+    assert reads > 20
+
+
+async def test_a_provider_that_fails_leaves_the_old_version_serving(tmp_path: Path) -> None:
+    """The job is failed, says why, and nothing that was there is touched."""
+    author = Author(tmp_path / "book", 2)
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, author.folder)
+        before = await content(shop)
+    author._change_a_line()
+    author._add()
+    failing = FailingEmbedder()
+    async with workshop(tmp_path / "home", failing) as shop:
+        with pytest.raises(ProviderError, match="is down"):
+            await run(shop, author.folder)
+
+        assert await content(shop) == before
+        await agreement(shop)
+
+
+async def test_switching_embedders_rebuilds_beside(tmp_path: Path) -> None:
+    """The new collection is built while the old one serves; then readers go over and the old one is emptied."""
+    author = Author(tmp_path / "book", 3)
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, author.folder)
+        before = await content(shop)
+        old = shop.shelf.current.index.collection
+
+    async with workshop(tmp_path / "home", OtherEmbedder()) as shop:
+        entry = await shop.ledger.book("book")
+        assert entry is not None
+        assert entry.collection_name == old
+        with pytest.raises(IndexMismatch, match=r"test/words/32.*test/other/32.*lectern ingest"):
+            await shop.shelf.stand(entry)
+
+        await run(shop, author.folder)
+
+        entry = await shop.ledger.book("book")
+        assert entry is not None
+        assert entry.fingerprint == "test/other/32"
+        assert len(await content(shop)) == len(before)
+        assert await shop.ledger.records("book", old) == {}
+        gone = await shop.shelf.index(old)
+        assert await gone.read(lambda view: view.count(ChunkFilter(book_id="book"))) == 0
+
+
+async def test_a_switch_that_fails_leaves_readers_where_they_were(tmp_path: Path) -> None:
+    """A rebuild that cannot be finished changes nothing for readers."""
+    author = Author(tmp_path / "book", 4)
+
+    class OtherFailing(FailingEmbedder):
+        fingerprint = "test/other/32"
+
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, author.folder)
+        old = shop.shelf.current.index.collection
+        before = await content(shop)
+    async with workshop(tmp_path / "home", OtherFailing()) as shop:
+        with pytest.raises(ProviderError):
+            await run(shop, author.folder)
+    async with workshop(tmp_path / "home") as shop:
+        entry = await shop.ledger.book("book")
+        assert entry is not None
+        assert entry.collection_name == old
+        assert await content(shop) == before
+
+
+async def test_two_books_do_not_touch_each_other(tmp_path: Path) -> None:
+    """Editing and removing lessons of one book leaves the other as it was."""
+    from lectern.ingestion.ingest import IngestRequest, ingest
+
+    one, other = Author(tmp_path / "one", 5), Author(tmp_path / "two", 5)
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, one.folder)
+        async for _ in ingest(IngestRequest(folder=other.folder, book_id="other"), shop):
+            pass
+        before = await content(shop, "other")
+        one._delete()
+        one._change_a_line()
+        await run(shop, one.folder)
+
+        assert await content(shop, "other") == before
+
+
+async def test_another_folder_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    """Nothing is touched until somebody says --replace."""
+    one = Author(tmp_path / "one", 6)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, one.folder)
+        before = await content(shop)
+        with pytest.raises(WrongBook):
+            await run(shop, other, replace=False)
+
+        assert await content(shop) == before
