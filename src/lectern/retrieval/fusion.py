@@ -1,0 +1,51 @@
+"""One order from two scores. Scores are added, not ranks: reciprocal rank fusion was measured below the better single
+search, while cosine plus a share of BM25 never was. One code for every index adapter; ties go by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lectern.domain.evidence import Candidate, SearchMode
+
+LEXICAL_WEIGHT = 0.4  # 0.3 to 0.5 were equally good on five question sets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A candidate with its three scores, each 0…1."""
+
+    candidate: Candidate
+    score: float
+    similarity: float
+    lexical: float
+
+
+def rank(candidates: Sequence[Candidate], mode: SearchMode) -> list[Ranked]:
+    """Best first; texts that occur in several places are one result, the best."""
+    best = max((candidate.bm25 for candidate in candidates), default=0.0)
+    ranked = []
+    for candidate in candidates:
+        if mode == "lexical" and candidate.bm25 <= 0:
+            continue  # shares no word with the question
+        similarity = min(max(candidate.cosine, 0.0), 1.0)
+        lexical = candidate.bm25 / best if best > 0 else 0.0
+        score = _score(mode, similarity, lexical)
+        ranked.append(Ranked(candidate=candidate, score=score, similarity=similarity, lexical=lexical))
+    ranked.sort(key=lambda one: (-one.score, one.candidate.stored.chunk.id))
+    seen: set[str] = set()
+    distinct = []
+    for one in ranked:
+        text = one.candidate.stored.chunk.content_hash
+        if text not in seen:
+            seen.add(text)
+            distinct.append(one)
+    return distinct
+
+
+def _score(mode: SearchMode, similarity: float, lexical: float) -> float:
+    if mode == "dense":
+        return similarity
+    if mode == "lexical":
+        return lexical
+    return (similarity + LEXICAL_WEIGHT * lexical) / (1 + LEXICAL_WEIGHT)

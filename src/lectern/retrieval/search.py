@@ -1,0 +1,69 @@
+"""Search: the question's vector and words, the reader's scope, one ranking."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+from lectern.domain.evidence import Findings, Hit
+from lectern.domain.queries import SearchQuery
+from lectern.ports import IndexView, Ledger, Shelf, Vector
+from lectern.retrieval.fusion import Ranked, rank
+from lectern.retrieval.scope import resolve_book, resolve_scope
+
+CANDIDATES = 50  # from each of the two searches; enough that duplicates and thresholds do not starve a page of 20
+
+
+class HybridSearch:
+    """Finds chunks of one book for one reader."""
+
+    def __init__(self, shelf: Shelf, ledger: Ledger, default_book: str | None = None) -> None:
+        self._shelf = shelf
+        self._ledger = ledger
+        self._default_book = default_book
+
+    async def __call__(self, query: SearchQuery) -> Findings:
+        """The best hits, with all that was applied to get them."""
+        begun = time.perf_counter()
+        text = query.text.strip()
+        entry = await resolve_book(query.scope.book_id, self._ledger, self._default_book)
+        where = await resolve_scope(query.scope, entry.manifest, self._ledger)
+        stand = await self._shelf.stand(entry)
+        [vector] = await stand.embedder.embed([text], purpose="question")
+
+        async def work(view: IndexView) -> tuple[list[Ranked], dict[str, tuple[Vector, ...]]]:
+            candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=CANDIDATES)
+            ranked = rank(candidates, query.mode)
+            if query.similarity_threshold is not None:
+                ranked = [one for one in ranked if one.similarity >= query.similarity_threshold]
+            best = [one.candidate.stored.chunk.id for one in ranked[: query.limit]]
+            return ranked, await view.vectors(where.book_id, best)
+
+        ranked, vectors = await stand.index.read(work)
+        hits = tuple(
+            Hit(
+                chunk=one.candidate.stored.chunk,
+                rank=position,
+                score=one.score,
+                similarity=one.similarity,
+                lexical=one.lexical,
+                vector=_mean(vectors[one.candidate.stored.chunk.id]),
+            )
+            for position, one in enumerate(ranked[: query.limit], start=1)
+        )
+        return Findings(
+            query=text,
+            mode=query.mode,
+            where=where,
+            hits=hits,
+            total_found=len(ranked),
+            query_time_ms=round((time.perf_counter() - begun) * 1000, 3),
+        )
+
+
+def _mean(windows: Sequence[Vector]) -> tuple[float, ...]:
+    """One direction for a chunk: the mean of its windows, of unit length."""
+    summed = [math.fsum(column) for column in zip(*windows, strict=True)]
+    length = math.hypot(*summed) or 1.0
+    return tuple(value / length for value in summed)
