@@ -1,0 +1,104 @@
+"""What the terminal can ask for, as plain JSON in and JSON lines out. A command that finds the home free runs its
+action here and now; while a server owns the home, the very same action runs inside that server. One code, whoever
+carries it out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from lectern.api.schemas import BookOut, ChatResponse, LessonOut, SearchResponse
+from lectern.domain.errors import BadInput
+from lectern.domain.jobs import Finished, LessonsIndexed, Planned
+from lectern.domain.queries import Scope
+from lectern.index.schema import to_payload
+from lectern.ingestion.ingest import IngestRequest
+from lectern.wiring import Lectern
+
+Params = dict[str, Any]
+Lines = AsyncIterator[dict[str, Any]]
+Action = Callable[[Lectern, Params], Lines]
+
+
+async def search(lectern: Lectern, params: Params) -> Lines:
+    """One SearchResponse."""
+    found = await lectern.search(params["text"], scope=_scope(params), limit=params["limit"], mode=params["mode"])
+    yield SearchResponse.of(found).model_dump()
+
+
+async def ask(lectern: Lectern, params: Params) -> Lines:
+    """One ChatResponse."""
+    scope = _scope(params)
+    entry = await lectern.book(scope.book_id)
+    reply = await lectern.ask(params["text"], scope=scope, top_k=params["top_k"])
+    yield ChatResponse.of(reply, book_id=entry.manifest.book_id).model_dump()
+
+
+async def chunks(lectern: Lectern, params: Params) -> Lines:
+    """Every chunk that the index really holds, a line each."""
+    for stored in await lectern.chunks(params["book"]):
+        yield {"id": stored.chunk.id, "payload": to_payload(stored)}
+
+
+async def books(lectern: Lectern, params: Params) -> Lines:  # every action has the same shape
+    """Every indexed book, a line each."""
+    for entry in await lectern.books():
+        yield BookOut.of(entry).model_dump()
+
+
+async def outline(lectern: Lectern, params: Params) -> Lines:
+    """One outline."""
+    yield dataclasses.asdict(await lectern.outline(params["book"]))
+
+
+async def lesson(lectern: Lectern, params: Params) -> Lines:
+    """One whole lesson."""
+    yield LessonOut.of(await lectern.lesson(params["parent_doc_id"], book=params["book"])).model_dump()
+
+
+async def doctor(lectern: Lectern, params: Params) -> Lines:
+    """Every disagreement between index and ledger, a line each."""
+    async for finding in lectern.examine(mend=params["mend"]):
+        yield dataclasses.asdict(finding)
+
+
+async def ingest(lectern: Lectern, params: Params) -> Lines:
+    """The plan, then progress, then the job."""
+    request = IngestRequest(
+        folder=Path(params["folder"]),
+        book_id=params["book"],
+        mode=params["mode"],
+        dry_run=params["dry_run"],
+        replace=params["replace"],
+    )
+    async for event in lectern.ingesting(request):
+        match event:
+            case Planned():
+                plan = dataclasses.asdict(event.plan)
+                del plan["replacements"]  # how it will be done, not what
+                yield {"kind": event.kind, "plan": plan}
+            case LessonsIndexed():
+                yield {"kind": event.kind, "done": event.done, "total": event.total}
+            case Finished():
+                yield {"kind": event.kind, "job": dataclasses.asdict(event.job)}
+
+
+ACTIONS: dict[str, Action] = {
+    action.__name__: action for action in (search, ask, chunks, books, outline, lesson, doctor, ingest)
+}
+
+
+def action_named(name: str) -> Action:
+    """The action of this name."""
+    if name not in ACTIONS:
+        raise BadInput(f"there is no action {name!r}")
+    return ACTIONS[name]
+
+
+def _scope(params: Params) -> Scope:
+    given = dict(params["scope"])
+    if given.get("proficiency_levels") is not None:
+        given["proficiency_levels"] = tuple(given["proficiency_levels"])  # JSON knows no tuples
+    return Scope(**given)

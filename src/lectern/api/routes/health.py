@@ -1,0 +1,23 @@
+"""Whether the server lives, and whether it can answer."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from lectern.api.deps import LecternDep
+from lectern.api.schemas import Health
+
+router = APIRouter(prefix="/health", tags=["operations"])
+
+
+@router.get("/live", operation_id="healthLive")
+async def live() -> Health:
+    """Say that the process answers."""
+    return Health()
+
+
+@router.get("/ready", operation_id="healthReady")
+async def ready(lectern: LecternDep) -> Health:
+    """Say that database and index can be read."""
+    await lectern.books()
+    return Health()

@@ -1,0 +1,62 @@
+"""`lectern ask`: a question, answered from the book; exit 4 when it is refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import only
+from lectern.cli.options import Book, ChapterMax, ChapterMin, Direct, Json, Layer, Lesson, Levels, Module, Tier
+from lectern.cli.render import carry, print_json
+
+REFUSED = 4
+
+
+def command(  # noqa: PLR0913  # one parameter an option
+    question: Annotated[str, typer.Argument(help="The question, 1 to 1000 characters.")],
+    book: Book = None,
+    top_k: Annotated[int, typer.Option("--top-k", help="How many passages to read, 1 to 20.")] = 5,
+    tier: Tier = None,
+    module: Module = None,
+    chapter_min: ChapterMin = None,
+    chapter_max: ChapterMax = None,
+    lesson: Lesson = None,
+    level: Levels = None,
+    layer: Layer = None,
+    *,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Answer a question from the book, with citations; exit 4 where the book does not say."""
+    scope = {
+        "book_id": book,
+        "hardware_tier_filter": tier,
+        "module_filter": module,
+        "chapter_min": chapter_min,
+        "chapter_max": chapter_max,
+        "lesson_filter": lesson,
+        "proficiency_levels": level or None,
+        "layer_filter": layer,
+    }
+    reply = carry(only("ask", {"text": question, "top_k": top_k, "scope": scope}, direct=direct))
+    if json:
+        print_json(reply)
+    else:
+        _show(reply)
+    if not reply["should_answer"]:
+        raise typer.Exit(REFUSED)
+
+
+def _show(reply: dict[str, Any]) -> None:
+    typer.echo(reply["response"])
+    if reply["should_answer"]:
+        typer.echo()
+        for source in reply["sources"]:
+            typer.echo(f"[{source['number']}] {source['breadcrumb']}")
+            typer.echo(f"    {source['url']}")
+        typer.echo(f"\n{reply['confidence_level']} confidence ({reply['confidence']:.2f}) · {reply['model']}")
+    elif reply["nearest"]:
+        typer.echo("\nNearest lessons:")
+        for lesson in reply["nearest"]:
+            typer.echo(f"  {lesson['title']}  {lesson['url']}")

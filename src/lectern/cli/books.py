@@ -1,0 +1,76 @@
+"""`lectern books`, `outline`, `lesson`, `chunks`: what is indexed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import act, only
+from lectern.cli.options import Book, BookArgument, Direct, Json
+from lectern.cli.render import carry, print_json
+
+
+def books(*, direct: Direct = False, json: Json = False) -> None:
+    """List the indexed books."""
+    found = carry(_all("books", {}, direct=direct))
+    if json:
+        print_json(found)
+        return
+    if not found:
+        typer.echo("No book is indexed yet; run: lectern ingest PATH")
+    for book in found:
+        latest = max(
+            filter(None, (book["last_full_ingest"], book["last_incremental_update"])), default="never finished"
+        )
+        typer.secho(f"{book['book_id']}: {book['title']}", bold=True)
+        typer.echo(f"   {book['total_chunks']} chunks · {book['fingerprint']} · {latest}")
+
+
+def outline(book: BookArgument = None, *, direct: Direct = False, json: Json = False) -> None:
+    """Show a book's modules, chapters and lessons."""
+    found = carry(only("outline", {"book": book}, direct=direct))
+    if json:
+        print_json(found)
+        return
+    typer.secho(found["title"], bold=True)
+    for module in found["modules"]:
+        typer.secho(f"  {module['title']}  ({module['module']})", bold=True)
+        for chapter in module["chapters"]:
+            typer.echo(f"    {chapter['title']}")
+            for lesson_ in chapter["lessons"]:
+                typer.echo(f"      {lesson_['lesson']:>3}  {lesson_['title']}  {lesson_['url']}")
+
+
+def lesson(
+    parent_doc_id: Annotated[str, typer.Argument(metavar="ID", help="The lesson's parent_doc_id, as search shows it.")],
+    book: Book = None,
+    *,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Show a whole lesson, in order."""
+    found = carry(only("lesson", {"parent_doc_id": parent_doc_id, "book": book}, direct=direct))
+    if json:
+        print_json(found)
+        return
+    typer.secho(found["breadcrumb"], bold=True)
+    typer.echo(f"{found['source_file']}  {found['url']}\n")
+    for chunk in found["chunks"]:
+        typer.echo(f"{chunk['text']}\n")
+
+
+def chunks(book: BookArgument = None, *, direct: Direct = False, json: Json = False) -> None:
+    """List every chunk that the index really holds; with --json one object a line."""
+    for line in carry(_all("chunks", {"book": book}, direct=direct)):
+        if json:
+            print_json(line)
+        else:
+            chunk = line["payload"]
+            place = f"{chunk['source_file']}:{chunk['line_start']}-{chunk['line_end']}"
+            title = chunk["section_title"] or chunk["lesson_title"]
+            typer.echo(f"{line['id']}  {place}  {title}  ({chunk['word_count']} words)")
+
+
+async def _all(name: str, params: dict[str, Any], *, direct: bool) -> list[dict[str, Any]]:
+    return [line async for line in act(name, params, direct=direct)]

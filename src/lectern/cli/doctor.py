@@ -1,0 +1,38 @@
+"""`lectern doctor`: finds, and mends, what index and ledger disagree about."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import act
+from lectern.cli.options import Direct, Json
+from lectern.cli.render import carry, print_json
+
+
+def command(
+    *,
+    mend: Annotated[bool, typer.Option("--mend", help="Put right what is found, and forget unused vectors.")] = False,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Compare index and ledger, chunk by chunk; exit 2 where something is wrong and was not mended."""
+    findings = carry(_findings(mend=mend, direct=direct))
+    if json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            where = f"{finding['book_id']}: " if finding["book_id"] else ""
+            typer.echo(f"{where}{finding['kind']}: {finding['detail']}{'  (mended)' if finding['mended'] else ''}")
+        if not findings:
+            typer.echo("Index and ledger agree.")
+    left = [finding for finding in findings if not finding["mended"]]
+    if left and not mend and not json:
+        typer.echo("Run: lectern doctor --mend", err=True)
+    if left:
+        raise typer.Exit(2)
+
+
+async def _findings(*, mend: bool, direct: bool) -> list[dict[str, Any]]:
+    return [line async for line in act("doctor", {"mend": mend}, direct=direct)]

@@ -1,0 +1,130 @@
+"""`lectern ingest`: bring the index to what a book's folder says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import act
+from lectern.cli.options import Direct, Json
+from lectern.cli.render import carry, fail, print_json
+
+MODES = ("incremental", "full", "recreate")
+MOST_PROBLEMS = 20  # shown on a terminal; --json has them all
+
+
+def command(  # noqa: PLR0913  # one parameter an option
+    path: Annotated[Path, typer.Argument(help="The book's folder.")],
+    book: Annotated[
+        str | None, typer.Option("--book", help="The book's id; default: lectern.toml's or the folder's name.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="incremental, full or recreate.")] = "incremental",
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Go on although the folder looks like another book.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and ingest again whenever the book is edited.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 when a file failed.")] = False,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Index a book's folder, or bring its index up to date."""
+    if mode not in MODES:
+        fail(f"--mode must be one of {', '.join(MODES)}, not {mode!r}", 2)
+    if not path.is_dir():
+        fail(f"there is no folder {str(path)!r}; name the folder that holds the book's Markdown files", 2)
+    if watch and dry_run:
+        fail("--watch and --dry-run exclude each other", 2)
+    params = {"folder": str(path.absolute()), "book": book, "mode": mode, "dry_run": dry_run, "replace": replace}
+    failed = carry(_ingest(params, direct=direct, json=json))
+    if watch:
+        carry(_watch(path, {**params, "mode": "incremental", "replace": False}, direct=direct, json=json))
+    if strict and failed:
+        raise typer.Exit(2)
+
+
+async def _ingest(params: dict[str, Any], *, direct: bool, json: bool) -> int:
+    """One run; how many files failed."""
+    plan: dict[str, Any] = {}
+    job: dict[str, Any] | None = None
+    with _progress(quiet=json or params["dry_run"]) as advance:
+        async for line in act("ingest", params, direct=direct, create=True):
+            if line["kind"] == "planned":
+                plan = line["plan"]
+            elif line["kind"] == "indexed":
+                advance(line["done"], line["total"])
+            else:
+                job = line["job"]
+    if job is None:
+        _show_plan(plan, json=json)
+        return 0
+    if json:
+        print_json(job)
+    else:
+        _show_job(job)
+    return int(job["files_failed"])
+
+
+async def _watch(path: Path, params: dict[str, Any], *, direct: bool, json: bool) -> None:
+    """Ingest again after every pause in the author's edits."""
+    from watchfiles import DefaultFilter, awatch
+
+    from lectern.domain.errors import LecternError
+
+    if not json:
+        typer.echo(f"Watching {path} for edits (Ctrl-C stops)")
+    async for _ in awatch(path, watch_filter=DefaultFilter(ignore_dirs=(".git", ".lectern", "node_modules", ".venv"))):
+        try:
+            await _ingest(params, direct=direct, json=json)
+        except LecternError as exc:  # the next edit may mend it
+            typer.echo(f"lectern: {exc}", err=True)
+
+
+Advance = Callable[[int, int], None]
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Advance]:
+    if quiet:
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Indexing lessons", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _show_plan(plan: dict[str, Any], *, json: bool) -> None:
+    if json:
+        print_json(plan)
+        return
+    for name in ("new", "modified", "moved", "deleted", "unchanged"):
+        typer.echo(f"{name:>9}: {len(plan[name])}")
+        if name != "unchanged":
+            for file in plan[name]:
+                typer.echo(f"           {' → '.join(file) if isinstance(file, list | tuple) else file}")
+
+
+def _show_job(job: dict[str, Any]) -> None:
+    problems = [("error", problem) for problem in job["errors"]] + [("warning", problem) for problem in job["warnings"]]
+    for severity, problem in problems[:MOST_PROBLEMS]:
+        line = f":{problem['line']}" if problem["line"] else ""
+        typer.echo(f"{severity}: {problem['file']}{line}: {problem['message']}", err=True)
+    if len(problems) > MOST_PROBLEMS:
+        typer.echo(f"… and {len(problems) - MOST_PROBLEMS} more; --json lists them all", err=True)
+    typer.echo(
+        f"{job['book_id']}: {job['files_processed']} lessons indexed, {job['files_skipped']} unchanged, "
+        f"{job['files_failed']} failed, {job['files_deleted']} removed; "
+        f"chunks {job['chunks_created']} new, {job['chunks_kept']} kept, {job['chunks_deleted']} gone; "
+        f"{job['chunks_embedded']} texts embedded in {job['duration_seconds']:.1f} s"
+    )

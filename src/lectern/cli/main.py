@@ -1,0 +1,41 @@
+"""`lectern`: one command for each thing a person does. Heavy parts are imported by the command that needs them."""
+
+from __future__ import annotations
+
+import typer
+
+from lectern.cli import ask, books, doctor, ingest, search, serve
+from lectern.version import __version__
+
+app = typer.Typer(
+    name="lectern",
+    help="Ask a Markdown book questions: cited answers, or an honest refusal.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("ingest")(ingest.command)
+app.command("search")(search.command)
+app.command("ask")(ask.command)
+app.command("lesson")(books.lesson)
+app.command("outline")(books.outline)
+app.command("chunks")(books.chunks)
+app.command("books")(books.books)
+app.command("doctor")(doctor.command)
+app.command("serve")(serve.command)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: bool = typer.Option(False, "--version", help="Show the version and stop.", is_eager=True),  # noqa: FBT001, FBT003  # typer's way
+) -> None:
+    """Ask a Markdown book questions: cited answers, or an honest refusal."""
+    if show:
+        typer.echo(f"lectern {__version__}")
+        raise typer.Exit
+
+
+def run() -> None:
+    """The console script."""
+    app()

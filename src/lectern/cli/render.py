@@ -1,0 +1,42 @@
+"""Output: for people on a terminal, or one JSON line for programs. Errors go to stderr, with the exit code of their
+class."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any, NoReturn, TypeVar
+
+import typer
+
+from lectern.domain.errors import LecternError
+
+T = TypeVar("T")
+
+
+def carry(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's work; what goes wrong on purpose becomes one line and an exit code."""
+    try:
+        return asyncio.run(work)
+    except LecternError as exc:
+        fail(str(exc), exc.exit_code)
+    except KeyboardInterrupt:
+        fail("interrupted; what was finished is kept, the rest is done by the next run", 130)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say what is wrong and stop."""
+    typer.echo(f"lectern: {message}", err=True)
+    raise typer.Exit(code)
+
+
+def print_json(body: object) -> None:
+    """One line, the last of stdout."""
+    typer.echo(json.dumps(body, ensure_ascii=False))
+
+
+def first_words(text: str, most: int = 220) -> str:
+    """The beginning of a text, on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[:most].rsplit(' ', 1)[0]} …"

@@ -1,0 +1,116 @@
+"""LECTERN_HOME: the folder that holds everything local. It has one owner at a time, because the embedded index and
+SQLite do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lectern.domain.errors import ConfigError, InUse
+
+FOLDER = ".lectern"
+SERVER = "server.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the local files are."""
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.path / "lectern.db"
+
+    @property
+    def indexes(self) -> Path:
+        """The folder of the embedded collections."""
+        return self.path / "index"
+
+    def server(self) -> dict[str, str] | None:
+        """Where the server that owns this folder listens, if one does."""
+        try:
+            found = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
+            return {"url": str(found["url"]), "token": str(found["token"])}
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    @contextlib.contextmanager
+    def serving(self, url: str, token: str) -> Iterator[None]:
+        """Tell commands where the server is, until the block is left; only this user may read it."""
+        file = self.path / SERVER
+        file.unlink(missing_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+            json.dump({"pid": os.getpid(), "url": url, "token": token}, handle)
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def owned(self) -> Iterator[None]:
+        """Be the owner until the block is left; a second process gets an error that names the first."""
+        file = self.path / "owner"
+        with file.open("a+", encoding="utf-8") as handle:
+            if not _lock(handle.fileno()):
+                handle.seek(0)
+                raise InUse(
+                    f"{self.path} is in use by process {handle.read().strip() or '(unknown)'}; "
+                    "stop it first, or set LECTERN_HOME to another folder"
+                )
+            handle.seek(0)
+            handle.truncate()
+            handle.write(str(os.getpid()))
+            handle.flush()
+            yield  # the lock goes with the handle
+
+
+def find_home(configured: Path | None, *, create: bool) -> Home:
+    """The configured folder, else the nearest `.lectern/` upward, else one here."""
+    path = configured or _nearest() or Path.cwd() / FOLDER
+    if create:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise ConfigError(
+                f"{path} cannot be created ({exc.strerror}); set LECTERN_HOME to a folder you may write"
+            ) from exc
+    elif not path.is_dir():
+        raise ConfigError(f"nothing is indexed here ({path} does not exist); run: lectern ingest PATH")
+    if not os.access(path, os.W_OK):
+        raise ConfigError(f"{path} cannot be written; set LECTERN_HOME to a folder you may write")
+    return Home(path.resolve())
+
+
+def _nearest() -> Path | None:
+    here = Path.cwd()
+    return next((folder / FOLDER for folder in (here, *here.parents) if (folder / FOLDER).is_dir()), None)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return _lock_windows(descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lock_windows(descriptor: int) -> bool:
+    import msvcrt
+
+    try:
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # far behind the text, so that the pid stays readable
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    except OSError:
+        return False
+    return True

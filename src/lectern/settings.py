@@ -1,0 +1,72 @@
+"""Settings, read once from the environment and `.env`, and checked before anything is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from lectern.domain.errors import ConfigError
+
+PREFIX = "LECTERN_"
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set; only `wiring` and the borders ever see it."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
+
+    home: Path | None = Field(
+        default=None, description="Folder that holds everything local; default: the nearest .lectern/ upward."
+    )
+    embedder: Literal["local"] = Field(default="local", description="Who turns text into vectors.")
+    default_book: str | None = Field(default=None, description="The book that is meant when several are indexed.")
+    refusal: str = Field(
+        default="I couldn't find that information in the book.",
+        min_length=1,
+        description="The sentence of a refusal.",
+    )
+    disclaimer: str = Field(
+        default="The book covers this only in part, so check the sources.",
+        min_length=1,
+        description="The sentence that opens an answer of low confidence.",
+    )
+    max_file_mib: float = Field(default=5, gt=0, le=100, description="Lessons larger than this are refused.")
+    collection_stem: str = Field(
+        default="documentation",
+        validation_alias="QDRANT_COLLECTION_NAME",
+        pattern=r"^[A-Za-z0-9_-]{1,100}$",
+        description="What the collection's name begins with.",
+    )
+
+
+def load_settings() -> Settings:
+    """The settings, or an error that names the variable to mend."""
+    _refuse_unknown()
+    try:
+        return Settings()
+    except ValidationError as exc:
+        lines = [f"{_variable(error['loc'])}: {error['msg']} (it is {error['input']!r})" for error in exc.errors()]
+        raise ConfigError("; ".join(lines)) from exc
+
+
+def variables() -> dict[str, str]:
+    """Every variable that is read, with what it does."""
+    return {_variable((name,)): field.description or "" for name, field in Settings.model_fields.items()}
+
+
+def _refuse_unknown() -> None:
+    known = {_variable((name,)) for name in Settings.model_fields}
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise ConfigError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+
+
+def _variable(loc: tuple[int | str, ...]) -> str:
+    name = str(loc[0])
+    field = Settings.model_fields.get(name)
+    alias = field.validation_alias if field else None
+    return alias if isinstance(alias, str) else name if name.isupper() else f"{PREFIX}{name.upper()}"

@@ -1,0 +1,193 @@
+"""The composition root: the only place where adapters meet flows, opened in order and closed in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lectern.domain.chunks import StampedChunk
+from lectern.domain.errors import ConfigError, UnknownLesson
+from lectern.domain.evidence import Findings, SearchMode
+from lectern.domain.filters import ChunkFilter
+from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
+from lectern.domain.outlines import Outline, outline_of
+from lectern.domain.queries import Scope, SearchQuery
+from lectern.domain.replies import Reply
+from lectern.home import Home, find_home
+from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
+from lectern.ingestion.replacing import recover
+from lectern.ports import Answerer, BookEntry, ChunkIndex, Embedder, Stand
+from lectern.retrieval.scope import resolve_book
+from lectern.retrieval.search import HybridSearch
+from lectern.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from lectern.answering.ask import AnsweringRules, Question, ReplyEvent
+    from lectern.ingestion.doctor import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lectern:
+    """Books in, questions answered. Made by `open_lectern`."""
+
+    settings: Settings
+    home: Home
+    workshop: Workshop
+    finder: HybridSearch
+
+    def ingesting(self, request: IngestRequest) -> AsyncIterator[JobEvent]:
+        """Ingest a book and follow it, event by event."""
+        return ingest(request, self.workshop)
+
+    async def ingest(self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental") -> IngestionJob:
+        """Bring the index to what the folder says."""
+        request = IngestRequest(folder=Path(folder), book_id=book, mode=mode)
+        job: IngestionJob | None = None
+        async with aclosing(ingest(request, self.workshop)) as events:  # type: ignore[type-var]  # an async generator
+            async for event in events:
+                if isinstance(event, Finished):
+                    job = event.job
+        assert job is not None  # `Finished` is always the last event
+        return job
+
+    async def search(
+        self,
+        text: str,
+        *,
+        book: str | None = None,
+        limit: int = 5,
+        mode: SearchMode = "hybrid",
+        scope: Scope | None = None,
+    ) -> Findings:
+        """The passages of a book that are nearest to a text."""
+        return await self.finder(SearchQuery(text=text, scope=_in_book(scope, book), limit=limit, mode=mode))
+
+    async def ask(self, text: str, *, book: str | None = None, top_k: int = 5, scope: Scope | None = None) -> Reply:
+        """An answer made of the book, or a refusal."""
+        from lectern.answering.ask import Question
+
+        return await self.reply(Question(text=text, scope=_in_book(scope, book), top_k=top_k))
+
+    async def reply(self, question: Question) -> Reply:
+        """The reply to a question, once it is complete."""
+        from lectern.answering.ask import Replied
+
+        reply: Reply | None = None
+        async for event in self.answering(question):
+            if isinstance(event, Replied):
+                reply = event.reply
+        assert reply is not None  # `Replied` is always the last event
+        return reply
+
+    def answering(self, question: Question) -> AsyncIterator[ReplyEvent]:
+        """Ask and follow, event by event."""
+        from lectern.answering.ask import ask
+
+        return ask(question, search=self.finder, answerer=self._answerer(), rules=self._rules())
+
+    async def chunks(self, book: str | None = None) -> list[StampedChunk]:
+        """Every chunk of a book that the index really holds."""
+        entry = await self.book(book)
+        stand = await self.workshop.shelf.stand(entry)
+        where = ChunkFilter(book_id=entry.manifest.book_id)
+        return await stand.index.read(lambda view: view.chunks(where))
+
+    async def lesson(self, parent_doc_id: str, *, book: str | None = None) -> list[StampedChunk]:
+        """The whole lesson, in order, however long."""
+        entry = await self.book(book)
+        stand = await self.workshop.shelf.stand(entry)
+        where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
+        found = await stand.index.read(lambda view: view.chunks(where))
+        if not found:
+            raise UnknownLesson(f"{where.book_id!r} has no lesson {parent_doc_id!r}", field="parent_doc_id")
+        return found
+
+    async def outline(self, book: str | None = None) -> Outline:
+        """A book's modules, chapters and lessons, in order."""
+        entry = await self.book(book)
+        records = await self.workshop.ledger.records(entry.manifest.book_id, entry.collection_name)
+        return outline_of(entry.manifest, records.values())
+
+    def examine(self, *, mend: bool = False) -> AsyncIterator[Finding]:
+        """Every disagreement between index and ledger; with `mend` each is put right."""
+        from lectern.ingestion.doctor import examine
+
+        return examine(self.workshop, mend=mend)
+
+    async def books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book."""
+        return await self.workshop.ledger.books()
+
+    async def book(self, book: str | None = None) -> BookEntry:
+        """The book that is meant by this name, or by none."""
+        return await resolve_book(book, self.workshop.ledger, self.settings.default_book)
+
+    def _answerer(self) -> Answerer:
+        from lectern.answering.agent import offline_answerer
+        from lectern.answering.offline import OfflineWriter
+
+        return offline_answerer(OfflineWriter(self.workshop.shelf.current.embedder))
+
+    def _rules(self) -> AnsweringRules:
+        from lectern.answering.ask import AnsweringRules
+
+        return AnsweringRules(refusal=self.settings.refusal, disclaimer=self.settings.disclaimer)
+
+
+@asynccontextmanager
+async def open_lectern(settings: Settings | None = None, *, create: bool = True) -> AsyncIterator[Lectern]:
+    """Lectern on the local parts; `create=False` where asking must not leave an empty folder behind."""
+    from lectern.index.edge import open_edge_index
+    from lectern.index.schema import collection_name
+    from lectern.reading.rules import ReadingRules
+    from lectern.records.database import open_database, sqlite_url
+    from lectern.records.ledger import SqlLedger
+    from lectern.records.vectors import SqlVectorCache
+    from lectern.stands import OpenShelf
+
+    settings = settings or load_settings()
+    home = find_home(settings.home, create=create)
+    embedder = build_embedder(settings.embedder)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(home.owned())
+        engine = await stack.enter_async_context(open_database(sqlite_url(home.database)))
+
+        def open_index(name: str, dimensions: int | None) -> AbstractAsyncContextManager[ChunkIndex]:
+            return open_edge_index(home.indexes, name, dimensions)
+
+        name = collection_name(settings.collection_stem, embedder.fingerprint)
+        index = await stack.enter_async_context(open_index(name, embedder.dimensions))
+        shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), open_index, _embedder_of)
+        ledger = SqlLedger(engine)
+        await recover(ledger, shelf)
+        rules = ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
+        shop = Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=rules)
+        finder = HybridSearch(shelf, ledger, settings.default_book)
+        yield Lectern(settings=settings, home=home, workshop=shop, finder=finder)
+
+
+def build_embedder(name: str) -> Embedder:
+    """The embedder that the settings name."""
+    from lectern.embedders.minilm import LocalEmbedder
+
+    if name != "local":
+        raise ConfigError(f"there is no embedder {name!r}")
+    return LocalEmbedder()
+
+
+def _embedder_of(fingerprint: str) -> Embedder:
+    """The embedder behind a fingerprint, if it can run here."""
+    embedder = build_embedder(fingerprint.partition("/")[0])
+    if embedder.fingerprint != fingerprint:
+        raise ConfigError(f"this version has {embedder.fingerprint!r} instead")
+    return embedder
+
+
+def _in_book(scope: Scope | None, book: str | None) -> Scope:
+    from dataclasses import replace
+
+    scope = scope or Scope()
+    return scope if book is None else replace(scope, book_id=book)

@@ -1,0 +1,138 @@
+"""The commands, run as a person or a program runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.served import lectern
+
+LESSON = """\
+---
+title: Nodes
+---
+
+# Nodes
+
+## What is a node?
+
+A node is a process that computes. Nodes talk to each other over topics.
+
+## How fast is a topic?
+
+The camera topic publishes thirty images every second, which is a lot for a laptop.
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    """A book of one lesson."""
+    folder = tmp_path / "tiny-book"
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs" / "01-nodes.md").write_text(LESSON, encoding="utf-8")
+    return folder
+
+
+def test_from_a_book_to_a_cited_answer(book: Path, tmp_path: Path) -> None:
+    """Ingest, search, ask and list, each with one JSON line as the last of stdout."""
+    home = tmp_path / "home"
+
+    job = json.loads(lectern("ingest", str(book), "--json", home=home).stdout.splitlines()[-1])
+    assert (job["status"], job["book_id"], job["files_processed"], job["files_failed"]) == (
+        "completed",
+        "tiny-book",
+        1,
+        0,
+    )
+    assert job["chunks_created"] == job["chunks_embedded"] >= 1
+
+    found = json.loads(lectern("search", "how do nodes talk", "--json", home=home).stdout)
+    assert "over topics" in found["results"][0]["text"]
+
+    said = json.loads(lectern("ask", "What is a node?", "--json", home=home).stdout)
+    assert "A node is a process that computes. [1]" in said["response"]
+    assert said["sources"][0]["source_file"] == "docs/01-nodes.md"
+
+    lines = lectern("chunks", "tiny-book", "--json", home=home).stdout.splitlines()
+    assert len(lines) == job["chunks_created"]
+    assert {"id", "payload"} == set(json.loads(lines[0]))
+
+
+def test_an_unchanged_book_is_not_embedded_again(book: Path, tmp_path: Path) -> None:
+    """The second run skips what has not changed; a full run reuses every vector."""
+    home = tmp_path / "home"
+    first = json.loads(lectern("ingest", str(book), "--json", home=home).stdout)
+    again = json.loads(lectern("ingest", str(book), "--json", home=home).stdout)
+    full = json.loads(lectern("ingest", str(book), "--mode", "full", "--json", home=home).stdout)
+
+    assert (again["files_skipped"], again["chunks_embedded"], again["chunks_kept"]) == (1, 0, first["chunks_created"])
+    assert (full["files_processed"], full["chunks_embedded"], full["chunks_created"]) == (1, 0, 0)
+
+
+def test_an_edit_changes_only_what_was_edited(book: Path, tmp_path: Path) -> None:
+    """After an edit the index equals a fresh ingest of the edited book."""
+    home, fresh = tmp_path / "home", tmp_path / "fresh"
+    lectern("ingest", str(book), home=home)
+    lesson = book / "docs" / "01-nodes.md"
+    lesson.write_text(LESSON.replace("thirty", "sixty"), encoding="utf-8")
+
+    lectern("ingest", str(book), home=home)
+    lectern("ingest", str(book), home=fresh)
+
+    assert _content(home) == _content(fresh)
+
+
+def _content(home: Path) -> list[dict[str, object]]:
+    stamps = {"created_at", "updated_at", "version", "embedded_at"}
+    lines = [json.loads(line) for line in lectern("chunks", "--json", home=home).stdout.splitlines()]
+    return [
+        {"id": line["id"], **{key: value for key, value in line["payload"].items() if key not in stamps}}
+        for line in lines
+    ]
+
+
+def test_a_refusal_is_exit_4(book: Path, tmp_path: Path) -> None:
+    """What the book does not say is refused, and a script can tell."""
+    home = tmp_path / "home"
+    lectern("ingest", str(book), home=home)
+
+    refused = lectern("ask", "Which wine goes well with roast duck?", home=home, check=False)
+
+    assert refused.returncode == 4
+    assert "couldn't find that information" in refused.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ingest", "no-such-folder"], "no-such-folder"),
+        (["ingest", ".", "--mode", "sideways"], "sideways"),
+        (["ask", "What is a node?"], "lectern ingest"),
+        (["search", "ab"], "lectern ingest"),
+        (["serve", "--host", "0.0.0.0"], "0.0.0.0"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_path: Path) -> None:
+    """A mistake is answered by one line that says what to do, and nothing is left behind."""
+    done = lectern(*arguments, home=tmp_path / "none", check=False)
+
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.startswith("lectern: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """`lectern --help` imports no model, no engine, no SDK: that is what keeps it instant."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, lectern.cli.main\n"
+        "heavy = {'numpy', 'onnxruntime', 'qdrant_edge', 'agents', 'openai', 'fastapi', 'sqlalchemy', 'pydantic'}\n"
+        "sys.exit(', '.join(heavy & sys.modules.keys()) or None)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,59 @@
+"""A real server for tests: `lectern serve` in its own process, on a free port, stopped at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LECTERN = str(Path(sys.executable).with_name("lectern"))
+
+
+def lectern(*arguments: str, home: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a command as a person would."""
+    done = subprocess.run(
+        [LECTERN, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LECTERN_HOME": str(home)},
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+@contextmanager
+def serving(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> Iterator[str]:
+    """The address that a serving command prints once it answers."""
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=env if env is not None else os.environ,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield _address(process)
+    finally:
+        os.killpg(process.pid, 2)  # what Ctrl-C sends, to make and what it started alike
+        try:
+            process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.communicate()
+            raise
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if found := re.search(r"http://\S+", line):
+            return found.group().rstrip("/")
+    raise AssertionError(f"no address was printed: {''.join(seen)}")

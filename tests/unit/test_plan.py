@@ -1,0 +1,94 @@
+"""The plan: what an ingestion will do, file by file, before anything is touched."""
+
+import pytest
+
+from lectern.domain.errors import BookNotFound, WrongBook
+from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
+from tests.making import place, record, source, surveyed
+
+
+def test_new_modified_deleted_and_unchanged_files_are_told_apart() -> None:
+    """Each file is in exactly one list."""
+    same, old, gone = source("same.md", 1), source("edited.md", 2, "old"), source("gone.md", 3)
+    edited, fresh = source("edited.md", 2, "new"), source("fresh.md", 4)
+    records = {lesson.source_file: record(lesson) for lesson in (same, old, gone)}
+
+    plan = plan_ingestion(surveyed(same, edited, fresh), records, "incremental")
+
+    assert (plan.new, plan.modified, plan.deleted, plan.unchanged) == (
+        ("fresh.md",),
+        ("edited.md",),
+        ("gone.md",),
+        ("same.md",),
+    )
+
+
+def test_an_unchanged_book_needs_nothing() -> None:
+    """Incremental leaves unchanged files alone; full and recreate take every file again."""
+    lesson = source("a.md")
+    records = {"a.md": record(lesson)}
+
+    assert plan_ingestion(surveyed(lesson), records, "incremental").replacements == ()
+    assert len(plan_ingestion(surveyed(lesson), records, "full").replacements) == 1
+    assert len(plan_ingestion(surveyed(lesson), records, "recreate").replacements) == 1
+
+
+def test_a_renamed_file_replaces_its_old_name_in_one_step() -> None:
+    """A lesson that only changed its file name keeps its place, so old and new change hands together."""
+    old, new = source("a.md", 1, "same"), source("b.md", 1, "same")
+
+    plan = plan_ingestion(surveyed(new), {"a.md": record(old)}, "incremental")
+
+    assert plan.moved == (("a.md", "b.md"),)
+    [change] = plan.replacements
+    assert [lesson.source_file for lesson in change.lessons] == ["b.md"]
+    assert [retired.source_file for retired in change.retired] == ["a.md"]
+
+
+def test_lessons_that_trade_places_change_hands_together() -> None:
+    """Two files that swap places share ids while they change: one replacement, so nobody sees one of them twice."""
+    one, two = source("a.md", 1, "A"), source("b.md", 2, "B")
+    swapped_one, swapped_two = source("a.md", 2, "A"), source("b.md", 1, "B")
+    records = {"a.md": record(one), "b.md": record(two)}
+
+    plan = plan_ingestion(surveyed(swapped_one, swapped_two), records, "incremental")
+
+    [change] = plan.replacements
+    assert {lesson.source_file for lesson in change.lessons} == {"a.md", "b.md"}
+
+
+def test_lessons_that_do_not_touch_are_replaced_one_by_one() -> None:
+    """Edits in two lessons are two replacements: readers wait for neither."""
+    records = {name: record(source(name, n, "old")) for n, name in enumerate(("a.md", "b.md"))}
+
+    plan = plan_ingestion(surveyed(source("a.md", 0, "x"), source("b.md", 1, "y")), records, "incremental")
+
+    assert len(plan.replacements) == 2
+
+
+def test_another_books_folder_is_refused() -> None:
+    """A folder that shares no path and no content with the indexed book stops before anything is touched."""
+    records = {"a.md": record(source("a.md"))}
+    found = surveyed(source("z.md", 9, "other", place(lesson=9)))
+
+    with pytest.raises(WrongBook, match="--replace"):
+        refuse_wrong_book(found, records, plan_ingestion(found, records, "incremental"))
+
+
+def test_losing_more_than_half_of_the_lessons_is_refused() -> None:
+    """Two of three gone is a mistake unless said otherwise; one of three is an edit."""
+    lessons = [source(f"{n}.md", n, str(n)) for n in range(3)]
+    records = {lesson.source_file: record(lesson) for lesson in lessons}
+    one_left, two_left = surveyed(lessons[0]), surveyed(*lessons[:2])
+
+    with pytest.raises(WrongBook, match="2 of the 3"):
+        refuse_wrong_book(one_left, records, plan_ingestion(one_left, records, "incremental"))
+    refuse_wrong_book(two_left, records, plan_ingestion(two_left, records, "incremental"))
+
+
+def test_an_empty_folder_is_refused() -> None:
+    """An empty mount never empties a book."""
+    found = surveyed()
+
+    with pytest.raises(BookNotFound):
+        refuse_wrong_book(found, {}, plan_ingestion(found, {}, "incremental"))

@@ -1,0 +1,33 @@
+"""Settings: a wrong one is said at start-up, with the name of the variable."""
+
+import pytest
+
+from lectern.domain.errors import ConfigError
+from lectern.settings import load_settings
+
+
+def test_an_unknown_lectern_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A typing mistake in a name is an error that names it and lists what exists."""
+    monkeypatch.setenv("LECTERN_HOEM", "x")
+
+    with pytest.raises(ConfigError, match=r"LECTERN_HOEM.*LECTERN_HOME"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("LECTERN_EMBEDDER", "gpt"), ("LECTERN_MAX_FILE_MIB", "-1"), ("QDRANT_COLLECTION_NAME", "a b/c")],
+)
+def test_a_wrong_value_names_its_variable(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """The message names the variable as the operator wrote it, and the value."""
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ConfigError, match=name):
+        load_settings()
+
+
+def test_other_programs_variables_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only names that begin with LECTERN_ are ours to judge."""
+    monkeypatch.setenv("SOMETHING_ELSE", "1")
+
+    load_settings()

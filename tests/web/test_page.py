@@ -1,0 +1,80 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine; .ci/run installs one"),
+]
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture
+def page(server: str) -> Iterator[Page]:
+    """A fresh page of the served sample book; an error in its script or a blocked resource fails the test."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        page = browser.new_page()
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.goto(server)
+        yield page
+        browser.close()
+    assert [complaint for complaint in complaints if "503" not in complaint] == []  # one test asks for that
+
+
+def ask(page: Page, question: str) -> None:
+    """Type a question and send it."""
+    page.get_by_placeholder("Ask the book").fill(question)
+    page.get_by_role("button", name="Ask").click()
+
+
+def test_a_question_shows_an_answer_whose_citation_opens_the_lesson(page: Page) -> None:
+    """The answer has numbered citations, and the first one opens the lesson at the cited passage."""
+    ask(page, "What does a best effort publisher mean for a reliable subscriber?")
+    cite = page.locator(".answer a.cite").first
+    expect(cite).to_be_visible(timeout=20_000)
+    expect(cite).to_have_text("[1]")
+    expect(page.locator("ol.sources li").first).to_be_visible()
+
+    with page.context.expect_page() as opened:
+        cite.click()
+
+    expect(opened.value.locator(".piece.cited")).to_be_visible()
+
+
+def test_what_the_book_does_not_say_shows_a_refusal(page: Page) -> None:
+    """A refusal is plain, has no citation, and names lessons that come near."""
+    ask(page, "Which wine goes well with roast duck?")
+
+    expect(page.locator(".refusal .reply")).to_have_text(
+        "I couldn't find that information in the book.", timeout=20_000
+    )
+    expect(page.locator("a.cite")).to_have_count(0)
+
+
+def test_an_error_keeps_the_question(page: Page) -> None:
+    """When the server cannot be reached the reader is told, and the question is still there."""
+    page.route("**/chat/run", lambda route: route.fulfill(status=503, body='{"detail": "busy"}'))
+
+    ask(page, "What is a node?")
+
+    expect(page.get_by_role("alert")).to_contain_text("busy")
+    expect(page.get_by_placeholder("Ask the book")).to_have_value("What is a node?")
