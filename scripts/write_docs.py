@@ -1,0 +1,84 @@
+"""Writes the pages that are made from the code: docs/cli.md, docs/settings.md and docs/http.md.
+
+`make docs` runs it; a test holds the pages against what it would write, so a command, setting or endpoint that is not
+documented fails the suite.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from lectern.api.app import create_app
+from lectern.cli.main import app
+from lectern.settings import Settings, variables
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def cli_page() -> str:
+    """Every command with its arguments and options."""
+    group: Any = typer.main.get_command(app)
+    lines = ["# Commands", "", "Made from the code by `make docs`.", ""]
+    lines += ["Exit codes: 0 worked, 2 a mistake you can mend, 3 a provider or server failed, 4 refused (`ask`).", ""]
+    for name, command in sorted(group.commands.items()):
+        lines += [f"## lectern {name}", "", command.help.split("\n\n")[0], "", "| | | default |", "|---|---|---|"]
+        for parameter in command.params:
+            shown = (
+                f"`{'`, `'.join(parameter.opts)}`"
+                if parameter.opts[0].startswith("-")
+                else f"`{parameter.name.upper()}`"
+            )
+            default = "" if parameter.default in (None, False) or parameter.required else f"`{parameter.default}`"
+            lines.append(f"| {shown} | {parameter.help} | {default} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def settings_page() -> str:
+    """Every variable that is read."""
+    lines = ["# Settings", "", "Made from the code by `make docs`. Read from the environment, then from `.env`.", ""]
+    lines += [
+        "Unknown names that begin with `LECTERN_` are refused at start-up.",
+        "",
+        "| variable | | default |",
+        "|---|---|---|",
+    ]
+    for (variable, meaning), field in zip(variables().items(), Settings.model_fields.values(), strict=True):
+        default = "" if field.default is None else f"`{field.default}`"
+        lines.append(f"| `{variable}` | {meaning} | {default} |")
+    return "\n".join([*lines, ""])
+
+
+def http_page() -> str:
+    """Every endpoint."""
+    described = create_app(None).openapi()  # type: ignore[arg-type]  # only the routes are looked at
+    lines = [
+        "# HTTP",
+        "",
+        "Made from the code by `make docs`; the running server describes itself in full at `/docs`.",
+        "",
+    ]
+    lines += ["Errors are `application/problem+json`. A refusal is no error: it is a reply, with status 200.", ""]
+    lines += ["| | | |", "|---|---|---|"]
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            lines.append(f"| `{method.upper()} {path}` | {operation['description']} | `{operation['operationId']}` |")
+    return "\n".join([*lines, ""])
+
+
+PAGES = {"cli.md": cli_page, "settings.md": settings_page, "http.md": http_page}
+
+
+def main() -> None:
+    """Write all pages."""
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+        print(f"docs/{name}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
