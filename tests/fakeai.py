@@ -1,0 +1,280 @@
+"""A scripted OpenAI and Cohere on loopback, over real HTTP: each request is answered as the provider would, or as the
+next step of the script says. Errors quote the key they were sent, as the real ones do in part, so that a test can show
+that nobody repeats it.
+
+An endpoint is a function from a request to a reply; add one to `ENDPOINTS` to script another (a reply of several parts
+is sent in chunks). The server runs in a thread of its own, for tests that are async, that are not, and for processes
+that tests start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+import re
+import socket
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Vector = list[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """One request as it came."""
+
+    path: str
+    headers: dict[str, str]  # names in lower case
+    body: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The key that was sent."""
+        return self.headers.get("authorization", "").removeprefix("Bearer ")
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to embed, whichever provider is asked."""
+        return self.body.get("input") or self.body.get("texts") or []
+
+
+def unspoilt(vectors: list[Vector]) -> list[Any]:
+    """As the provider would."""
+    return vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """How one request is answered; as it stands, as the provider would."""
+
+    status: int = 200
+    code: str = "scripted"  # in OpenAI's errors
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None  # in place of the right one
+    delay: float = 0  # seconds before the first byte
+    drip: float = 0  # seconds before each hundredth part of the body
+    ending: Literal["whole", "cut", "reset"] = "whole"
+    spoil: Callable[[list[Vector]], list[Any]] = unspoilt
+    shuffled: bool = False  # OpenAI's rows in another order, each with its right index
+    plain: bool = False  # an OpenAI-like server that knows no base64
+
+
+NORMAL = Step()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What goes back."""
+
+    parts: tuple[bytes, ...]
+    status: int = 200
+    content_type: str = "application/json"
+
+
+class Complaint(Exception):
+    """A request that the provider itself would turn down."""
+
+    def __init__(self, status: int, code: str) -> None:
+        self.status, self.code = status, code
+        super().__init__(status, code)
+
+
+def vector_of(text: str, dimensions: int, side: str = "") -> Vector:
+    """A unit vector that is a function of the text alone; texts that share words are near each other."""
+    raw = [0.0] * dimensions
+    weights = [(word, 1.0) for word in re.findall(r"\w+", text.lower())] + [(f"{side}\0{text}", 0.1)]
+    for word, weight in weights:
+        digest = hashlib.blake2b(word.encode(), digest_size=32).digest()
+        for place in range(0, len(digest), 4):
+            [number] = struct.unpack_from(">I", digest, place)
+            raw[number // 2 % dimensions] += weight if number % 2 else -weight
+    length = sum(value * value for value in raw) ** 0.5
+    return [value / length for value in raw]
+
+
+def openai_embeddings(received: Received, step: Step) -> Reply:
+    """POST /v1/embeddings."""
+    model, texts = received.body.get("model"), received.texts
+    packed = received.body.get("encoding_format") == "base64" and not step.plain
+    dimensions = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}.get(str(model))
+    if not received.key:
+        raise Complaint(401, "invalid_api_key")
+    if dimensions is None:
+        raise Complaint(404, "model_not_found")
+    if not texts or not all(texts) or len(texts) > 2048:
+        raise Complaint(400, "invalid_request_error")
+    if any(len(text.split()) > 8191 for text in texts):  # a word is at least a token
+        raise Complaint(400, "context_length_exceeded")
+    vectors = step.spoil([vector_of(text, dimensions) for text in texts])
+    rows = [
+        {"object": "embedding", "index": place, "embedding": _packed(vector) if packed else vector}
+        for place, vector in enumerate(vectors)
+    ]
+    if step.shuffled:
+        rows.reverse()
+    used = sum(len(text.split()) for text in texts)
+    usage = {"prompt_tokens": used, "total_tokens": used}
+    return Reply(parts=(_json({"object": "list", "data": rows, "model": model, "usage": usage}),))
+
+
+def cohere_embed(received: Received, step: Step) -> Reply:
+    """POST /v2/embed."""
+    body, texts = received.body, received.texts
+    side = body.get("input_type")
+    if not received.key:
+        raise Complaint(401, "unauthorized")
+    if body.get("model") != "embed-english-v3.0":
+        raise Complaint(404, "not_found")
+    if side not in ("search_document", "search_query") or not 0 < len(texts) <= 96:
+        raise Complaint(400, "bad_request")
+    if body.get("truncate") == "NONE" and any(len(re.findall(r"\w+|[^\w\s]", text)) > 510 for text in texts):
+        raise Complaint(400, "bad_request")  # a word or a sign is at least a token
+    vectors = step.spoil([vector_of(text, 1024, side) for text in texts])
+    return Reply(parts=(_json({"id": "1", "embeddings": {"float": vectors}, "texts": texts}),))
+
+
+Endpoint = Callable[[Received, Step], Reply]
+ENDPOINTS: dict[str, Endpoint] = {"/v1/embeddings": openai_embeddings, "/v2/embed": cohere_embed}
+
+
+def _packed(vector: Vector) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _problem(received: Received, status: int, code: str) -> Reply:
+    said = f"scripted trouble with the key {received.key}"
+    openai_like = {"error": {"message": said, "type": "scripted", "param": None, "code": code}}
+    return Reply(status=status, parts=(_json({**openai_like, "message": said}),))
+
+
+class FakeAI:
+    """The server's script and memory. Made by `fake_ai`."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.received: list[Received] = []
+        self.most_at_once = 0
+        self._at_once = 0
+        self._script: deque[Step] = deque()
+        self._otherwise = NORMAL
+
+    def script(self, *steps: Step, then: Step = NORMAL) -> None:
+        """What the next requests get, in the order in which they come, and what all later ones do."""
+        self._script = deque(steps)
+        self._otherwise = then
+
+    def assert_exhausted(self) -> None:
+        """Every step was used."""
+        assert not self._script, f"{len(self._script)} steps were never asked for"
+
+    async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer requests until either side has enough."""
+        try:
+            while await self._exchange(reader, writer):
+                pass
+        except (asyncio.CancelledError, ConnectionError, asyncio.IncompleteReadError):
+            writer.transport.abort()
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        received = await _read(reader)
+        self.received.append(received)
+        step = self._script.popleft() if self._script else self._otherwise
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            return await _answer(writer, received, step)
+        finally:
+            self._at_once -= 1
+
+
+async def _answer(writer: asyncio.StreamWriter, received: Received, step: Step) -> bool:
+    await asyncio.sleep(step.delay)
+    if step.ending == "reset":
+        _reset(writer)
+    else:
+        await _write(writer, _reply(received, step), step)
+    return step.ending == "whole"
+
+
+def _reply(received: Received, step: Step) -> Reply:
+    endpoint = ENDPOINTS.get(received.path)
+    if step.body is not None:
+        return Reply(status=step.status, parts=(step.body,))
+    if step.status != 200 or endpoint is None:
+        return _problem(received, step.status if endpoint else 404, step.code)
+    try:
+        return endpoint(received, step)
+    except Complaint as complaint:
+        return _problem(received, complaint.status, complaint.code)
+
+
+async def _read(reader: asyncio.StreamReader) -> Received:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    path = head[0].split(" ")[1]
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+    raw = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Received(path=path, headers=headers, body=json.loads(raw) if raw else {})
+
+
+async def _write(writer: asyncio.StreamWriter, reply: Reply, step: Step) -> None:
+    whole = b"".join(reply.parts) if len(reply.parts) == 1 else b"".join(map(_chunk, (*reply.parts, b"")))
+    sized = f"content-length: {len(whole)}" if len(reply.parts) == 1 else "transfer-encoding: chunked"
+    lines = [f"HTTP/1.1 {reply.status} Scripted", f"content-type: {reply.content_type}", sized]
+    lines += [f"{name}: {value}" for name, value in step.headers.items()]
+    writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+    shown = whole[: len(whole) // 2] if step.ending == "cut" else whole
+    piece = len(shown) // 100 + 1 if step.drip else len(shown) or 1
+    for start in range(0, len(shown), piece):
+        await asyncio.sleep(step.drip)
+        writer.write(shown[start : start + piece])
+        await writer.drain()
+
+
+def _chunk(part: bytes) -> bytes:
+    return f"{len(part):x}\r\n".encode() + part + b"\r\n"
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    plug = writer.get_extra_info("socket")
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing sends RST
+    writer.transport.abort()
+
+
+@contextmanager
+def fake_ai() -> Iterator[FakeAI]:
+    """A server on a free port, gone at the end."""
+    ai = FakeAI()
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
+
+    async def serve() -> None:
+        over = asyncio.Event()
+        server = await asyncio.start_server(ai.connection, "127.0.0.1", 0)
+        async with server:
+            started.set_result((asyncio.get_running_loop(), over, server.sockets[0].getsockname()[1]))
+            await over.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
+    thread.start()
+    loop, over, port = started.result(timeout=10)
+    ai.url = f"http://127.0.0.1:{port}"
+    try:
+        yield ai
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(timeout=10)
