@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PORT ?= 8420
 BOOK ?= examples/physical-ai-robotics
 
-.PHONY: help setup dev run test check docs lock clean
+.PHONY: help setup dev run test check crash docs lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -33,6 +33,10 @@ lock:  ## renew both lock files (needs uv)
 		--group run -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 pyproject.toml \
 		--group dev -c requirements.lock -o requirements-dev.lock
+
+crash: dev  ## 1,000 kills and 2,000 random histories (about half an hour)
+	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion \
+		--kills 1000 --histories 2000 --reads 10000
 
 docs: dev  ## write the pages that are made from the code
 	$(BIN)/python scripts/write_docs.py

@@ -68,3 +68,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Longer campaigns run the same tests with larger numbers."""
     parser.addoption("--histories", default=100, type=int, help="random histories of edits")
     parser.addoption("--kills", default=30, type=int, help="SIGKILLs during ingestion")
+    parser.addoption("--reads", default=300, type=int, help="reads while lessons are replaced")

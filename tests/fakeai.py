@@ -180,16 +180,12 @@ class FakeAI:
         """Every step was used."""
         assert not self._script, f"{len(self._script)} steps were never asked for"
 
-    async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer requests until either side has enough."""
-        try:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while await self._exchange(reader, writer):
                 pass
-        except (asyncio.CancelledError, ConnectionError, asyncio.IncompleteReadError):
-            writer.transport.abort()
         writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         received = await _read(reader)
@@ -264,10 +260,20 @@ def fake_ai() -> Iterator[FakeAI]:
 
     async def serve() -> None:
         over = asyncio.Event()
-        server = await asyncio.start_server(ai.connection, "127.0.0.1", 0)
+        open_ones: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.create_task(ai.converse(reader, writer))
+            open_ones[task] = writer
+
+        server = await asyncio.start_server(connected, "127.0.0.1", 0)
         async with server:
             started.set_result((asyncio.get_running_loop(), over, server.sockets[0].getsockname()[1]))
             await over.wait()
+        for task, writer in open_ones.items():
+            task.cancel()
+            writer.transport.abort()
+        await asyncio.gather(*open_ones, return_exceptions=True)
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()

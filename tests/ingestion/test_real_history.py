@@ -1,0 +1,32 @@
+"""Nine real states of a real book, replayed: after each the index equals a fresh ingest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SHARED_DATA
+from tests.workshop import agreement, content, run, workshop
+
+HISTORY = SHARED_DATA / "book-robolearn" / "history"
+
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(not HISTORY.is_dir(), reason="the shared books are not beside this checkout"),
+]
+
+
+async def test_every_state_equals_a_fresh_ingest_and_the_last_embeds_nothing(tmp_path: Path) -> None:
+    """Renames, additions and edits of an author: id by id, field by field; an unchanged state embeds nothing."""
+    states = sorted(folder / "docs" for folder in HISTORY.iterdir() if folder.is_dir())
+    assert len(states) == 9
+    async with workshop(tmp_path / "home") as shop:
+        for number, state in enumerate(states):
+            job = await run(shop, state)
+            await agreement(shop)
+            async with workshop(tmp_path / f"fresh-{number}") as fresh:
+                await run(fresh, state)
+                assert await content(shop) == await content(fresh), state
+
+    assert (job.chunks_embedded, job.chunks_created, job.chunks_deleted) == (0, 0, 0)
