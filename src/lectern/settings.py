@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from lectern.domain.errors import ConfigError
@@ -22,7 +22,9 @@ class Settings(BaseSettings):
     home: Path | None = Field(
         default=None, description="Folder that holds everything local; default: the nearest .lectern/ upward."
     )
-    embedder: Literal["local"] = Field(default="local", description="Who turns text into vectors.")
+    embedder: Literal["local", "openai", "cohere"] = Field(
+        default="local", description="Who turns text into vectors: local, openai or cohere."
+    )
     default_book: str | None = Field(default=None, description="The book that is meant when several are indexed.")
     refusal: str = Field(
         default="I couldn't find that information in the book.",
@@ -35,6 +37,24 @@ class Settings(BaseSettings):
         description="The sentence that opens an answer of low confidence.",
     )
     max_file_mib: float = Field(default=5, gt=0, le=100, description="Lessons larger than this are refused.")
+    openai_api_key: SecretStr | None = Field(
+        default=None, validation_alias="OPENAI_API_KEY", description="Key for OpenAI or a compatible endpoint."
+    )
+    openai_base_url: str | None = Field(
+        default=None, validation_alias="OPENAI_BASE_URL", description="A compatible endpoint instead of OpenAI's own."
+    )
+    cohere_api_key: SecretStr | None = Field(
+        default=None, validation_alias="COHERE_API_KEY", description="Key for Cohere."
+    )
+    cohere_model: str = Field(
+        default="embed-english-v3.0", validation_alias="COHERE_MODEL", description="Cohere's embedding model."
+    )
+    qdrant_url: str | None = Field(
+        default=None, validation_alias="QDRANT_URL", description="A Qdrant server instead of the embedded index."
+    )
+    qdrant_api_key: SecretStr | None = Field(
+        default=None, validation_alias="QDRANT_API_KEY", description="Key for that server."
+    )
     collection_stem: str = Field(
         default="documentation",
         validation_alias="QDRANT_COLLECTION_NAME",
@@ -49,13 +69,20 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as exc:
-        lines = [f"{_variable(error['loc'])}: {error['msg']} (it is {error['input']!r})" for error in exc.errors()]
-        raise ConfigError("; ".join(lines)) from exc
+        lines = [
+            f"{_variable(error['loc'])}: {error['msg']} ({_shown(error['loc'], error['input'])})"
+            for error in exc.errors()
+        ]
+        raise ConfigError("; ".join(lines)) from None  # the cause would print secrets
 
 
 def variables() -> dict[str, str]:
     """Every variable that is read, with what it does."""
     return {_variable((name,)): field.description or "" for name, field in Settings.model_fields.items()}
+
+
+def _shown(loc: tuple[int | str, ...], value: object) -> str:
+    return "it is not shown" if "KEY" in _variable(loc) else f"it is {value!r}"
 
 
 def _refuse_unknown() -> None:

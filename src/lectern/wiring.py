@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lectern.domain.chunks import StampedChunk
-from lectern.domain.errors import ConfigError, UnknownLesson
+from lectern.domain.errors import UnknownLesson
 from lectern.domain.evidence import Findings, SearchMode
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
@@ -19,7 +19,7 @@ from lectern.domain.replies import Reply
 from lectern.home import Home, find_home
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import recover
-from lectern.ports import Answerer, BookEntry, ChunkIndex, Embedder, Stand
+from lectern.ports import Answerer, BookEntry, Stand
 from lectern.retrieval.scope import resolve_book
 from lectern.retrieval.search import HybridSearch
 from lectern.settings import Settings, load_settings
@@ -139,9 +139,9 @@ class Lectern:
 
 @asynccontextmanager
 async def open_lectern(settings: Settings | None = None, *, create: bool = True) -> AsyncIterator[Lectern]:
-    """Lectern on the local parts; `create=False` where asking must not leave an empty folder behind."""
-    from lectern.index.edge import open_edge_index
+    """Lectern on the parts that the settings name; with `create=False` no folder is left where nothing was indexed."""
     from lectern.index.schema import collection_name
+    from lectern.parts import Parts
     from lectern.reading.rules import ReadingRules
     from lectern.records.database import open_database, sqlite_url
     from lectern.records.ledger import SqlLedger
@@ -150,40 +150,20 @@ async def open_lectern(settings: Settings | None = None, *, create: bool = True)
 
     settings = settings or load_settings()
     home = find_home(settings.home, create=create)
-    embedder = build_embedder(settings.embedder)
     async with AsyncExitStack() as stack:
         stack.enter_context(home.owned())
         engine = await stack.enter_async_context(open_database(sqlite_url(home.database)))
-
-        def open_index(name: str, dimensions: int | None) -> AbstractAsyncContextManager[ChunkIndex]:
-            return open_edge_index(home.indexes, name, dimensions)
-
+        parts = Parts(settings, home, engine, stack)
+        embedder = parts.embedder()
         name = collection_name(settings.collection_stem, embedder.fingerprint)
-        index = await stack.enter_async_context(open_index(name, embedder.dimensions))
-        shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), open_index, _embedder_of)
+        index = await stack.enter_async_context(parts.index(name, embedder.dimensions))
+        shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), parts.index, parts.embedder_of)
         ledger = SqlLedger(engine)
         await recover(ledger, shelf)
         rules = ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
         shop = Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=rules)
         finder = HybridSearch(shelf, ledger, settings.default_book)
         yield Lectern(settings=settings, home=home, workshop=shop, finder=finder)
-
-
-def build_embedder(name: str) -> Embedder:
-    """The embedder that the settings name."""
-    from lectern.embedders.minilm import LocalEmbedder
-
-    if name != "local":
-        raise ConfigError(f"there is no embedder {name!r}")
-    return LocalEmbedder()
-
-
-def _embedder_of(fingerprint: str) -> Embedder:
-    """The embedder behind a fingerprint, if it can run here."""
-    embedder = build_embedder(fingerprint.partition("/")[0])
-    if embedder.fingerprint != fingerprint:
-        raise ConfigError(f"this version has {embedder.fingerprint!r} instead")
-    return embedder
 
 
 def _in_book(scope: Scope | None, book: str | None) -> Scope:

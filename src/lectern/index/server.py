@@ -17,7 +17,7 @@ import qdrant_edge
 from qdrant_client import AsyncQdrantClient, models
 
 from lectern.domain.chunks import StampedChunk
-from lectern.domain.errors import Busy, IndexMismatch, ProviderError
+from lectern.domain.errors import Busy, ConfigError, IndexMismatch, ProviderError
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
@@ -28,6 +28,7 @@ from lectern.ports import Change, Commit, Generations, IndexedChunk, T, Vector
 BATCH = 64
 PAGE = 512
 MOST_BOOKS = 100_000
+TIMEOUT = 20  # seconds
 ATTEMPTS = 10  # reads that a replacement may disturb before the reader is asked to come back
 CHUNK_ID = "chunk_id"
 GENERATION = "generation"
@@ -284,12 +285,12 @@ async def _scroll(
 
 @asynccontextmanager
 async def open_server_index(
-    client: AsyncQdrantClient, collection: str, dimensions: int, generations: Generations
+    client: AsyncQdrantClient, collection: str, dimensions: int | None, generations: Generations
 ) -> AsyncIterator[ServerIndex]:
-    """The collection on the server, created on first use; the client is closed on the way out."""
+    """The collection on the server, created on first use if dimensions are given; the client is closed at the end."""
     try:
         with speaking_lectern():
-            if await client.collection_exists(collection):
+            if dimensions is None or await client.collection_exists(collection):
                 await _check(client, collection, dimensions)
             else:
                 await _create(client, collection, dimensions)
@@ -298,10 +299,18 @@ async def open_server_index(
         await client.close()
 
 
-async def _check(client: AsyncQdrantClient, collection: str, dimensions: int) -> None:
+def connect(url: str, api_key: str | None) -> AsyncQdrantClient:
+    """A client for a server; nothing is sent yet."""
+    try:
+        return AsyncQdrantClient(url=url, api_key=api_key, timeout=TIMEOUT, check_compatibility=False)
+    except ValueError as exc:
+        raise ConfigError(f"QDRANT_URL: {url!r} is no address ({exc})") from exc
+
+
+async def _check(client: AsyncQdrantClient, collection: str, dimensions: int | None) -> None:
     vectors: Any = (await client.get_collection(collection)).config.params.vectors
     found = vectors.get(schema.DENSE) if isinstance(vectors, dict) else None
-    if found is None or found.size != dimensions:
+    if found is None or (dimensions is not None and found.size != dimensions):
         raise IndexMismatch(
             f"the collection {collection!r} on the server was not made by Lectern for {dimensions} dimensions; "
             "set QDRANT_COLLECTION_NAME to another name"
