@@ -270,6 +270,7 @@ def fake_ai() -> Iterator[FakeAI]:
         async with server:
             started.set_result((asyncio.get_running_loop(), over, server.sockets[0].getsockname()[1]))
             await over.wait()
+        await asyncio.sleep(0.01)  # who was just knocking is in now
         for task, writer in open_ones.items():
             task.cancel()
             writer.transport.abort()

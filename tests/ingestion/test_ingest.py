@@ -183,3 +183,38 @@ async def test_another_folder_under_the_same_name_is_refused(tmp_path: Path) -> 
             await run(shop, other, replace=False)
 
         assert await content(shop) == before
+
+
+async def test_a_file_that_changes_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edit between survey and reading is taken up in the same run; a file that never rests keeps its old version."""
+    from lectern.ingestion import ingest as flow
+
+    folder = tmp_path / "book"
+    folder.mkdir()
+    lesson = folder / "a.md"
+    lesson.write_text("# A\n\nThe first version of this lesson.\n", encoding="utf-8")
+    (folder / "b.md").write_text("# B\n\nA lesson that nobody touches.\n", encoding="utf-8")
+    edits = iter(range(100))
+    real, times = flow.read_lesson, 1
+
+    def edited(book: Path, source, manifest, rules):
+        nonlocal times
+        if source.source_file == "a.md" and times > 0:
+            times -= 1
+            lesson.write_text(f"# A\n\nEdited while it was read, {next(edits)}.\n", encoding="utf-8")
+        return real(book, source, manifest, rules)
+
+    monkeypatch.setattr(flow, "read_lesson", edited)
+    async with workshop(tmp_path / "home") as shop:
+        once = await run(shop, folder)
+        assert (once.files_processed, once.files_failed) == (2, 0)
+        assert "while it was read, 0" in "".join(await content(shop))
+
+        lesson.write_text("# A\n\nAn edit by an author who never rests.\n", encoding="utf-8")
+        times = 100
+        restless = await run(shop, folder)
+        assert (restless.files_failed, restless.files_skipped) == (1, 1)
+        assert "while it was read, 0" in "".join(await content(shop))
+        await agreement(shop)

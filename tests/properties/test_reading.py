@@ -55,6 +55,7 @@ code = st.lists(
 leaves = st.one_of(
     words,
     sentences,
+    st.integers(1, 12).map(lambda count: "\n".join(["W W W W W W W."] * count) + " W."),
     st.tuples(st.integers(1, 6), words.filter(lambda text: len(text) < 30)).map(
         lambda part: "#" * part[0] + " " + part[1]
     ),

@@ -81,11 +81,12 @@ class Batching:
         turns = asyncio.Semaphore(self.pace.concurrency)
 
         async def fetch(batch: Sequence[str]) -> None:
-            async with turns:
-                numbered = await self._persist(partial(send, batch), self.pace.patience[purpose])
+            await turns.acquire()
+            numbered = await self._persist(partial(send, batch), self.pace.patience[purpose])
             raw = in_order(self.provider, numbered, len(batch))
             checked = check_vectors(self.provider, raw, count=len(batch), dimensions=self.dimensions)
             vectors.update(zip(batch, checked, strict=True))
+            turns.release()  # by no means after a failure: no batch may begin then
             if self.pace.progress:
                 self.pace.progress(len(vectors), len(sizes))
 

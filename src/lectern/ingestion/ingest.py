@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lectern.domain.books import LessonSource, Problem, Survey
+from lectern.domain.books import Problem, Survey
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import IndexDamaged, LecternError
 from lectern.domain.failpoints import reached
@@ -23,6 +23,7 @@ from lectern.reading.lessons import FileChanged, ReadLesson, read_lesson
 from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
 
+ROUNDS = 3  # how often a folder is surveyed when files change under our hands
 BATCH_CHUNKS = 192  # chunks between two commits: enough to keep every core embedding, little to lose
 
 
@@ -49,28 +50,40 @@ class Workshop:
 
 async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEvent]:
     """Bring the index to what the folder says. `Finished` comes last, failed or not; a dry run ends with its plan."""
+    tally: Tally | None = None
+    for rounds_left in reversed(range(ROUNDS)):
+        run = await _begin(request, shop, tally, patient=rounds_left > 0)
+        tally = run.tally
+        yield Planned(job=tally.job(), plan=run.plan)
+        reached("ingest.planned")
+        if request.dry_run:
+            return
+        try:
+            async for event in run.events():
+                yield event
+            break
+        except FileChanged:
+            continue  # what was done is done; the rest is planned again
+        except LecternError as exc:
+            yield Finished(job=tally.job("failed", str(exc)))
+            raise
+    assert tally is not None
+    yield Finished(job=tally.job("completed"))
+
+
+async def _begin(request: IngestRequest, shop: Workshop, tally: Tally | None, *, patient: bool) -> _Run:
+    """Survey and plan; refuse what would wipe the book out."""
     found = await asyncio.to_thread(survey, request.folder, book_id=request.book_id, rules=shop.rules)
-    book_id = found.manifest.book_id
-    stand = shop.shelf.current
+    book_id, stand = found.manifest.book_id, shop.shelf.current
     records = await shop.ledger.records(book_id, stand.index.collection)
     plan = plan_ingestion(found, records, request.mode)
     if not request.replace:
         refuse_wrong_book(found, records, plan)
-    number = 0 if request.dry_run else await shop.ledger.next_job_id(book_id)
-    tally = Tally(job_id=number, book_id=book_id, mode=request.mode, started_at=utc_now())
+    if tally is None:
+        number = 0 if request.dry_run else await shop.ledger.next_job_id(book_id)
+        tally = Tally(job_id=number, book_id=book_id, mode=request.mode, started_at=utc_now())
     tally.begin(found, records, plan)
-    yield Planned(job=tally.job(), plan=plan)
-    reached("ingest.planned")
-    if request.dry_run:
-        return
-    run = _Run(request=request, shop=shop, stand=stand, found=found, plan=plan, tally=tally)
-    try:
-        async for event in run.events():
-            yield event
-    except LecternError as exc:
-        yield Finished(job=tally.job("failed", str(exc)))
-        raise
-    yield Finished(job=tally.job("completed"))
+    return _Run(request=request, shop=shop, stand=stand, found=found, plan=plan, tally=tally, patient=patient)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +96,7 @@ class _Run:
     found: Survey
     plan: Plan
     tally: Tally
+    patient: bool  # a file that changes while it is read is worth another round
 
     async def events(self) -> AsyncIterator[JobEvent]:
         await self._save_book(finished=False)
@@ -111,7 +125,9 @@ class _Run:
             nonlocal exhausted
             chunks = 0
             for replacement in waiting:
-                lessons = {source.source_file: self._read(source) for source in replacement.lessons}
+                lessons = self._read(replacement)
+                if lessons is None:
+                    continue
                 yield ReadReplacement(replacement=replacement, lessons=lessons)
                 chunks += sum(len(lesson.chunks) for lesson in lessons.values())
                 if chunks >= BATCH_CHUNKS:
@@ -121,13 +137,20 @@ class _Run:
         while not exhausted:
             yield batch()
 
-    def _read(self, source: LessonSource) -> ReadLesson:
+    def _read(self, replacement: Replacement) -> dict[str, ReadLesson] | None:
+        """The lessons of a replacement; None where one will not hold still, and the old version stays."""
         try:
-            return read_lesson(self.request.folder, source, self.found.manifest, self.shop.rules)
+            return {
+                source.source_file: read_lesson(self.request.folder, source, self.found.manifest, self.shop.rules)
+                for source in replacement.lessons
+            }
         except FileChanged:
-            message = "it changed while it was being read; run the ingestion again"
-            problem = Problem(file=source.source_file, line=None, message=message, severity="error")
-            return ReadLesson(chunks=(), problems=(problem,))
+            if self.patient:
+                raise
+        message = "it changes while it is being read, so its last version stays; ingest again when it rests"
+        names = [source.source_file for source in replacement.lessons]
+        self.tally.problems += [Problem(file=name, line=None, message=message, severity="error") for name in names]
+        return None
 
     async def _replace(self, batch: list[ReadReplacement]) -> None:
         """Embed what is new, then change the index."""

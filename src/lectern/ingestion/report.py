@@ -24,10 +24,10 @@ class Tally:
     queued_at: str = field(default_factory=utc_now)
     started_at: str | None = None
     discovered: int = 0
-    skipped: int = 0
-    processed: int = 0
-    deleted_files: int = 0
-    before: set[str] = field(default_factory=set)
+    unchanged: set[str] = field(default_factory=set)
+    processed: set[str] = field(default_factory=set)
+    deleted_files: set[str] = field(default_factory=set)
+    before: set[str] | None = None  # until the first plan
     after: set[str] = field(default_factory=set)
     embedded: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -35,19 +35,20 @@ class Tally:
     _begun: float = field(default_factory=time.monotonic)
 
     def begin(self, survey: Survey, records: Mapping[str, IngestionRecord], plan: Plan) -> None:
-        """Take over what is known before the first lesson is read."""
+        """Take over what is known before the first lesson is read; again when a file changed meanwhile."""
         self.discovered = survey.files_discovered
-        self.skipped = len(plan.unchanged) if plan.mode == "incremental" else 0
-        self.deleted_files = len(plan.deleted)
+        self.unchanged = set(plan.unchanged) if plan.mode == "incremental" else set()
+        self.deleted_files |= set(plan.deleted)
         self.problems = list(survey.problems)
-        self.before = {chunk for record in records.values() for chunk in record.chunk_ids}
-        self.after = set(self.before)
+        self.after = {chunk for record in records.values() for chunk in record.chunk_ids}
+        if self.before is None:
+            self.before = set(self.after)
 
     def changed(self, intent: Intent) -> None:
         """Count a replacement that is in the index."""
         self.after -= set(intent.change.drop)
         self.after |= {chunk for record in intent.records for chunk in record.chunk_ids}
-        self.processed += len(intent.records)
+        self.processed |= {record.source_file for record in intent.records}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -62,6 +63,7 @@ class Tally:
         """The job as it stands."""
         over = status in {"completed", "failed", "cancelled"}
         duration = time.monotonic() - self._begun
+        before = self.before or set()
         errors = tuple(problem for problem in self.problems if problem.severity == "error")
         return IngestionJob(
             job_id=self.job_id,
@@ -74,13 +76,13 @@ class Tally:
             duration_seconds=round(duration, 3) if over else None,
             error_message=error_message,
             files_discovered=self.discovered,
-            files_processed=self.processed,
-            files_skipped=self.skipped,
+            files_processed=len(self.processed),
+            files_skipped=len(self.unchanged - self.processed),
             files_failed=len({problem.file for problem in errors}),
-            files_deleted=self.deleted_files,
-            chunks_created=len(self.after - self.before),
-            chunks_deleted=len(self.before - self.after),
-            chunks_kept=len(self.before & self.after),
+            files_deleted=len(self.deleted_files),
+            chunks_created=len(self.after - before),
+            chunks_deleted=len(before - self.after),
+            chunks_kept=len(before & self.after),
             chunks_embedded=self.embedded,
             chunks_per_second=round(len(self.after) / duration, 1) if over and duration else 0.0,
             stage_seconds={name: round(spent, 3) for name, spent in self.seconds.items()},

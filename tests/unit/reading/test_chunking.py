@@ -144,6 +144,18 @@ def test_a_long_paragraph_is_cut_between_sentences(tmp_path: Path) -> None:
     assert all(chunk.token_count <= 400 for chunk in found)
 
 
+def test_a_short_last_sentence_is_kept(tmp_path: Path) -> None:
+    """Wherever the cut before it falls, and with the line it stands on."""
+    for count in range(8, 40):
+        text = "# T\n\n" + "\n".join(words(12, f"s{number}x") for number in range(count)) + " The end is here."
+
+        found = chunks(tmp_path, text, rules=SMALL)
+
+        assert all_words(found) == text.split()
+        assert found[-1].line_end == count + 2
+        assert [chunk.line_start for chunk in found[1:]] == [chunk.line_end + 1 for chunk in found[:-1]]
+
+
 def test_abbreviations_do_not_end_sentences(tmp_path: Path) -> None:
     """e.g. and Fig. 3 stay with what they belong to."""
     sentence = "Some robots, e.g. Spot or the one in Fig. 3 by Dr. Smith, walk on four legs today."
@@ -296,6 +308,16 @@ def test_an_unclosed_fence_is_closed(tmp_path: Path) -> None:
         found = chunks(tmp_path, text)
 
         assert all(open_fence(chunk.text) is None for chunk in found)
+
+
+def test_indented_code_with_fences_in_it_stays_balanced(tmp_path: Path) -> None:
+    """Brought to the margin, a line that was code would open a fence; the chunk closes it."""
+    code = "\n".join(["    ```python", *(f"    line {number} of the example" for number in range(60)), "    ```"])
+
+    found = chunks(tmp_path, f"# T\n\nSome text.\n\n{code}\n", rules=SMALL)
+
+    assert len(found) > 2
+    assert all(open_fence(chunk.text) is None for chunk in found)
 
 
 @pytest.mark.parametrize(
