@@ -69,3 +69,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--histories", default=100, type=int, help="random histories of edits")
     parser.addoption("--kills", default=30, type=int, help="SIGKILLs during ingestion")
     parser.addoption("--reads", default=300, type=int, help="reads while lessons are replaced")
+
+
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> int:
+    """How many kills; `make crash` asks for more."""
+    return int(request.config.getoption("--kills"))

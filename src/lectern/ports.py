@@ -207,6 +207,9 @@ class Shelf(Protocol):
     async def index(self, collection: str) -> ChunkIndex:
         """The index of a collection that exists."""
 
+    async def verify(self, entry: BookEntry) -> bool:
+        """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
+
 
 class Answerer(Protocol):
     """Writes a draft from a dossier: a language model, or the offline one."""

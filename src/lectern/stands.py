@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
-from lectern.domain.errors import IndexMismatch, LecternError
+from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError
+from lectern.domain.filters import ChunkFilter
 from lectern.ports import BookEntry, ChunkIndex, Embedder, Stand
 
 OpenIndex = Callable[[str, int | None], AbstractAsyncContextManager[ChunkIndex]]  # collection, dimensions if it is new
@@ -25,10 +26,15 @@ class OpenShelf:
         self._build_embedder = build_embedder
         self._indexes = {current.index.collection: current.index}
         self._embedders = {current.embedder.fingerprint: current.embedder}
+        self._damaged: set[str] = set()
         self.current = current
 
     async def stand(self, entry: BookEntry) -> Stand:
         """Where this book's readers are served from."""
+        if entry.manifest.book_id in self._damaged:
+            raise IndexDamaged(
+                f"the index of {entry.manifest.book_id!r} does not hold what it should; run: lectern doctor --mend"
+            )
         if entry.collection_name == self.current.index.collection:
             return self.current
         if entry.fingerprint not in self._embedders:
@@ -42,6 +48,17 @@ class OpenShelf:
             opened = self._open_index(collection, None)
             self._indexes[collection] = await self._stack.enter_async_context(opened)
         return self._indexes[collection]
+
+    async def verify(self, entry: BookEntry) -> bool:
+        """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
+        book_id = entry.manifest.book_id
+        index = await self.index(entry.collection_name)
+        where = ChunkFilter(book_id=book_id)
+        if await index.read(lambda view: view.count(where)) == entry.total_chunks:
+            self._damaged.discard(book_id)
+        else:
+            self._damaged.add(book_id)
+        return book_id not in self._damaged
 
     def _embedder(self, entry: BookEntry) -> Embedder:
         try:

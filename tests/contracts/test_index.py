@@ -219,7 +219,7 @@ class TestEdgeIndex(ChunkIndexContract):
             pass
         (tmp_path / "hurt" / "edge_config.json").write_text("{", encoding="utf-8")
 
-        with pytest.raises(IndexDamaged, match="recreate"):
+        with pytest.raises(IndexDamaged, match="doctor --mend"):
             async with open_edge_index(tmp_path, "hurt", DIMENSIONS):
                 pass
 

@@ -189,9 +189,3 @@ def test_without_the_intent_a_kill_would_be_noticed(tmp_path: Path, monkeypatch:
             await agreement(shop)
 
     assert in_child(look) != 0
-
-
-@pytest.fixture
-def kills(request: pytest.FixtureRequest) -> int:
-    """How many kills; `make crash` asks for more."""
-    return int(request.config.getoption("--kills"))

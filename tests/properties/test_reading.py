@@ -45,7 +45,7 @@ def read_all(root: Path, rules: ReadingRules) -> tuple[Survey, dict[str, tuple[C
 
 
 # ------------------------------------------------------------------------------------------------------ random lessons
-# Blocks are templates: W is a word that a reader sees, G one that nobody does. Each becomes unique before it is written.
+# Blocks are templates: W is a word that a reader sees, G one that nobody does. Each becomes unique when written.
 
 words = st.integers(1, 60).map(lambda count: " ".join(["W"] * count))
 sentences = st.integers(1, 12).map(lambda count: " ".join(["W W W W W W."] * count))
@@ -122,7 +122,7 @@ def write(root: Path, book: dict[str, str]) -> None:
 @RELAXED
 @given(book=books, rules=st.sampled_from([SMALL, DEFAULT_RULES]))
 def test_identity_and_chain(book: dict[str, str], rules: ReadingRules) -> None:
-    """Ids are the design's, deterministic and unique; a lesson's chunks are one chain and one parent, and no other's."""
+    """Ids are the design's, deterministic, unique; a lesson's chunks are one chain under one parent, and no other's."""
     with folder() as root:
         write(root, book)
         found, chunks = read_all(root, rules)

@@ -17,8 +17,9 @@ from cohere.core.parse_error import ParsingError
 
 from lectern.domain.errors import ProviderError, ProviderTimeout
 from lectern.embedders.batching import Batching, Numbered, Pace
-from lectern.embedders.estimated_windows import estimated_tokens, fitting, windows
+from lectern.embedders.estimates import passages, token_pieces
 from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure
+from lectern.embedders.windows import fitting
 from lectern.ports import Purpose, Vector
 
 PROVIDER = "cohere"
@@ -71,11 +72,11 @@ class CohereEmbedder:
 
     def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
         """Trail and text in as many windows as the model needs to read all of it."""
-        return windows(trail, text, limit=WINDOW_TOKENS, measure=estimated_tokens)
+        return passages(trail, text, limit=WINDOW_TOKENS, pieces=token_pieces)
 
     async def embed(self, texts: Sequence[str], *, purpose: Purpose) -> list[Vector]:
         """One vector a text, in the same order."""
-        read = [fitting(text, WINDOW_TOKENS, estimated_tokens) for text in texts]
+        read = [fitting(text, WINDOW_TOKENS, token_pieces) for text in texts]
         vectors = iter(await self._batching.embed(list(chain(*read)), partial(self._send, purpose), purpose))
         return [_mean(list(islice(vectors, len(pieces)))) for pieces in read]
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, OpenAIError
 
 from lectern.domain.errors import ProviderError, ProviderTimeout
-from lectern.embedders.batching import Batching, Numbered, Pace, utf8_bytes
-from lectern.embedders.estimated_windows import windows
+from lectern.embedders.batching import Batching, Numbered, Pace
+from lectern.embedders.estimates import byte_pieces, passages
 from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure
 from lectern.ports import Purpose, Vector
 
@@ -63,7 +63,7 @@ class OpenAIEmbedder:
 
     def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
         """Trail and text in one window, or in several where they are longer than the model reads."""
-        return windows(trail, text, limit=WINDOW_BYTES, measure=utf8_bytes)
+        return passages(trail, text, limit=WINDOW_BYTES, pieces=byte_pieces)
 
     async def embed(self, texts: Sequence[str], *, purpose: Purpose) -> list[Vector]:
         """One vector a text, in the same order. The model makes no difference between passages and questions."""

@@ -19,11 +19,11 @@ from uuid import UUID
 import qdrant_edge as qdrant
 
 from lectern.domain.chunks import StampedChunk
-from lectern.domain.errors import IndexDamaged
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
+from lectern.index.engine import sound
 from lectern.ports import Change, Commit, IndexedChunk, T, Vector
 
 BATCH = 64  # points per engine call: a few milliseconds each, so that other tasks get their turn
@@ -133,7 +133,8 @@ class EdgeIndex:
     async def read(self, work: Callable[[EdgeView], Awaitable[T]]) -> T:
         """Do `work` on a view that no replacement disturbs."""
         async with self._lock:
-            return await work(EdgeView(self._shard))
+            with sound(self.collection):
+                return await work(EdgeView(self._shard))
 
     async def replace(
         self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit
@@ -146,21 +147,26 @@ class EdgeIndex:
             # Once begun it is finished: a caller that is cancelled must not leave readers with half of it.
             await asyncio.shield(asyncio.ensure_future(self._apply(change)))
         reached("index.before-flush")
-        self._shard.flush()
+        with sound(self.collection):
+            self._shard.flush()
         reached("index.flushed")
         await commit()
 
     async def _apply(self, change: Change) -> None:
         async with self._lock:
-            for start in range(0, len(change.put), BATCH):
-                points = [to_point(indexed, change.language) for indexed in change.put[start : start + BATCH]]
-                self._shard.update(qdrant.UpdateOperation.upsert_points(points))
-                reached("index.put")
-                await asyncio.sleep(0)  # what needs no index goes on meanwhile
-            reached("index.before-drop")
-            if change.drop:
-                self._shard.update(qdrant.UpdateOperation.delete_points(list(change.drop)))
-            reached("index.changed")
+            with sound(self.collection):
+                await self._write(change)
+
+    async def _write(self, change: Change) -> None:
+        for start in range(0, len(change.put), BATCH):
+            points = [to_point(indexed, change.language) for indexed in change.put[start : start + BATCH]]
+            self._shard.update(qdrant.UpdateOperation.upsert_points(points))
+            reached("index.put")
+            await asyncio.sleep(0)  # what needs no index goes on meanwhile
+        reached("index.before-drop")
+        if change.drop:
+            self._shard.update(qdrant.UpdateOperation.delete_points(list(change.drop)))
+        reached("index.changed")
 
     def close(self) -> None:
         """Release the shard's directory."""
@@ -242,17 +248,12 @@ READY = "lectern-ready"  # written last: a directory without it is an interrupte
 async def open_edge_index(folder: Path, collection: str, dimensions: int | None) -> AsyncIterator[EdgeIndex]:
     """The collection's index below `folder`; created on first use if dimensions are given, closed on the way out."""
     path = folder / collection
-    try:
+    with sound(collection):
         if dimensions is None or (path / READY).exists():
             shard = qdrant.EdgeShard.load(str(path))
         else:
             _clear(path)
             shard = _create(path, dimensions)
-    except Exception as exc:  # the engine raises bare Exception for everything
-        raise IndexDamaged(
-            f"the index {collection!r} does not load ({exc}); "
-            f"remove the folder {path} and run: lectern ingest PATH --mode recreate"
-        ) from exc
     index = EdgeIndex(shard, collection)
     try:
         yield index

@@ -65,6 +65,8 @@ async def _examine_book(shop: Workshop, entry: BookEntry, *, mend: bool) -> Asyn
     orphans, damaged = _compare(held, records)
     if orphans or damaged:
         outcome = await _mend(shop, entry, index, orphans, damaged) if mend else ""
+        if mend and (mended := await shop.ledger.book(book_id)):
+            await shop.shelf.verify(mended)
         if orphans:
             yield Finding(
                 kind="orphan chunks", book_id=book_id, detail=f"{len(orphans)} that no lesson has", mended=mend

@@ -112,8 +112,8 @@ class _Run:
             yield LessonsIndexed(job=self.tally.job(), done=done, total=total)
         if self.request.mode == "recreate":
             await self._sweep()
-        await self._check()
         await self._save_book(finished=True)
+        await self._check()
         await self._retire_others()
 
     def _batches(self) -> Iterator[Iterator[ReadReplacement]]:
@@ -186,16 +186,6 @@ class _Run:
             intent = Intent(change=sweep, records=(), retired=())
             await change(self.shop.ledger, self.stand.index, book_id, [intent])
 
-    async def _check(self) -> None:
-        """An engine that holds something else than it was given is found out here, not by a reader."""
-        where = ChunkFilter(book_id=self.found.manifest.book_id)
-        held = await self.stand.index.read(lambda view: view.count(where))
-        if held != len(self.tally.after):
-            raise IndexDamaged(
-                f"the index holds {held} chunks of {where.book_id!r}, the ledger {len(self.tally.after)}; "
-                "run: lectern doctor --mend"
-            )
-
     async def _save_book(self, *, finished: bool) -> None:
         """Remember a new book before its first lesson; let readers go over to a rebuilt one after its last."""
         old = await self.shop.ledger.book(self.found.manifest.book_id)
@@ -218,6 +208,16 @@ class _Run:
                 last_incremental_update=incremental,
             )
         )
+
+    async def _check(self) -> None:
+        """An engine that holds something else than it was given is found out here, not by a reader."""
+        entry = await self.shop.ledger.book(self.found.manifest.book_id)
+        assert entry is not None  # it was saved a moment ago
+        if not await self.shop.shelf.verify(entry):
+            raise IndexDamaged(
+                f"the index does not hold the {entry.total_chunks} chunks of {entry.manifest.book_id!r} it should; "
+                "run: lectern doctor --mend"
+            )
 
     async def _retire_others(self) -> None:
         """Once readers have gone over, what another embedder's collection holds of the book is dead weight."""

@@ -61,6 +61,8 @@ async def recover(ledger: Ledger, shelf: Shelf) -> int:
     left = await ledger.unsettled()
     for work in left:
         await _carry_out(ledger, await shelf.index(work.collection), work)
+    for entry in await ledger.books():
+        await shelf.verify(entry)  # an index that lost something is not served as if the book were shorter
     return len(left)
 
 

@@ -55,7 +55,7 @@ _MARKDOWN, _MDX = _parser(indented_code=True), _parser(indented_code=False)
 
 
 def read_body(text: str, *, mdx: bool) -> Body:
-    """Blocks of a body. `mdx`: indented lines are not code, as in MDX and so in every Docusaurus file."""
+    """Blocks of a body. `mdx`: indented lines are not code; a file that uses components is MDX whatever its name."""
     if not _HINTS.search(text):
         lines = text.split("\n")
         return Body(lines, _blocks(lines, _tokens(_shadow(lines, mdx=mdx), mdx=mdx), []))

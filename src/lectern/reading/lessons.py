@@ -54,8 +54,7 @@ def read_lesson(
         lesson = lesson_text(source.source_file, raw, rules)
     except Unreadable as exc:
         return ReadLesson(chunks=(), problems=(exc.problem(source.source_file),))
-    mdx = manifest.site == "docusaurus" or source.source_file.lower().endswith(".mdx")
-    body = read_body(lesson.body, mdx=mdx)
+    body = read_body(lesson.body, mdx=source.source_file.lower().endswith(".mdx"))
     drafts = drafts_of(body, sections_of(body, source.lesson_title, manifest.site), rules)
     texts = [draft.text() for draft in drafts]
     if not texts or (len(texts) == 1 and len(texts[0]) < rules.min_chars):

@@ -184,6 +184,6 @@ def _doubled(file: str, owner: str, key: tuple[str, int, int]) -> Problem:
     return warning(
         file,
         None,
-        f"this file and {owner!r} both stand at module {key[0]!r}, chapter {key[1]}, lesson {key[2]}; both are kept, but "
-        "give one another number (front matter 'lesson') so that each can be found by its place",
+        f"this file and {owner!r} both stand at module {key[0]!r}, chapter {key[1]}, lesson {key[2]}; both are kept, "
+        "but give one another number (front matter 'lesson') so that each can be found by its place",
     )

@@ -58,7 +58,8 @@ def test_trail_title_breadcrumb_and_url(tmp_path: Path) -> None:
 
 def test_breadcrumbs_repeat_nothing(tmp_path: Path) -> None:
     """An overview is not named twice, and a heading that only repeats the lesson's title is left out."""
-    text = f"---\ntitle: 'Lesson 1.1: Nodes and Topics'\n---\n# Nodes and Topics\n\n{words(80)}\n\n## Deep\n\n{words(80)}\n"
+    front = "---\ntitle: 'Lesson 1.1: Nodes and Topics'\n---\n"
+    text = f"{front}# Nodes and Topics\n\n{words(80)}\n\n## Deep\n\n{words(80)}\n"
     (tmp_path / "module-1-x" / "chapter-2-graph").mkdir(parents=True)
     (tmp_path / "module-1-x" / "chapter-2-graph" / "README.md").write_text("# The Graph\n\nAn overview of the graph.\n")
 
@@ -86,13 +87,14 @@ def test_text_before_any_heading_has_no_section_title(tmp_path: Path) -> None:
 
 def test_short_neighbours_share_a_chunk_under_their_common_heading(tmp_path: Path) -> None:
     """Named by the heading above them, opened where the first begins."""
-    text = f"# T\n\n{words(90)}\n\n## P\n\n{words(90)}\n\n### A\n\nshort a here\n\n### B\n\nshort b here\n\n## Q\n\n{words(90)}\n"
+    short = "### A\n\nshort a here\n\n### B\n\nshort b here"
+    text = f"# T\n\n{words(90)}\n\n## P\n\n{words(90)}\n\n{short}\n\n## Q\n\n{words(90)}\n"
 
     found = chunks(tmp_path, text)
     shared = found[2]
 
     assert [chunk.section_title for chunk in found] == ["T", "P", "P", "Q"]
-    assert shared.text == "### A\n\nshort a here\n\n### B\n\nshort b here"
+    assert shared.text == short
     assert shared.trail == ("T", "P")
     assert shared.url.endswith("#a")
 
