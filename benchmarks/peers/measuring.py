@@ -46,10 +46,8 @@ class Peer(Protocol):
 
 def main(make: Callable[[Path, int], Peer], *, batch: int, packages: Sequence[str]) -> None:
     """Run one peer as the command line says."""
-    options = _options(batch)
+    options = command_line(batch)
     made: dict[str, Any] = {"versions": {name: metadata.version(name) for name in packages}, "batch": options.batch}
-    out = os.dup(1)
-    os.dup2(2, 1)  # what libraries print must not get into the answer
     peer = make(options.store, options.batch)
     if options.book:
         made |= ingested(peer, options.book, options.begun)
@@ -57,11 +55,11 @@ def main(make: Callable[[Path, int], Peer], *, batch: int, packages: Sequence[st
         peer.open()
     if options.queries:
         made |= searched(peer.search, questions(options.queries), options.begun)
-    with os.fdopen(out, "w") as pipe:
-        pipe.write(json.dumps(made) + "\n")
+    print(json.dumps(made))  # the last line; libraries may have printed others
 
 
-def _options(batch: int) -> argparse.Namespace:
+def command_line(batch: int = 0) -> argparse.Namespace:
+    """The options that every peer takes."""
     parser = argparse.ArgumentParser()
     parser.add_argument("store", type=Path)
     parser.add_argument("--book", type=Path)

@@ -39,5 +39,5 @@ def passages(trail: Sequence[str], text: str, *, limit: int, pieces: Pieces) -> 
         return (whole,)
     used = len(pieces(head))
     if used > limit // 4:  # a head that leaves little room is read once, as text
-        return tuple(fitting(whole, limit, pieces))
-    return tuple(f"{head}\n{part}" if head else part for part in fitting(text, limit - used - 1, pieces))
+        return tuple(fitting(whole.strip(), limit, pieces))
+    return tuple(f"{head}\n{part}" if head else part for part in fitting(text.strip(), limit - used - 1, pieces))

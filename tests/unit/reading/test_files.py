@@ -224,7 +224,7 @@ def test_a_folder_that_cannot_be_listed_is_an_error(tmp_path: Path, monkeypatch:
 
 
 def test_hidden_characters_are_pointed_at(tmp_path: Path) -> None:
-    """Direction overrides and zero-width characters are a warning with their line; joiners that scripts need are not."""
+    """Direction overrides and zero-width characters are a warning with a line; joiners that scripts need are not."""
     found = surveyed(
         tmp_path,
         {

@@ -1,0 +1,63 @@
+"""`lectern ingest` while its author edits, and when it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tests.books import Author
+from tests.served import LECTERN, lectern
+
+
+def start(*arguments: str, home: Path) -> subprocess.Popen[str]:
+    """A command that goes on."""
+    return subprocess.Popen(
+        [LECTERN, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "LECTERN_HOME": str(home)},
+    )
+
+
+def test_watch_takes_up_an_edit(tmp_path: Path) -> None:
+    """`--watch` ingests once, then again after every edit, and Ctrl-C ends it in peace."""
+    author, home = Author(tmp_path / "book", 1), tmp_path / "home"
+    process = start("ingest", str(author.folder), "--watch", "--json", home=home)
+    assert process.stdout is not None
+    try:
+        first = json.loads(process.stdout.readline())
+        time.sleep(1)  # the watcher begins after the first run has been reported, and says nothing when it does
+        (author.folder / "mod-b" / "09-new.md").write_text("# New\n\nA lesson about warp drives.\n", encoding="utf-8")
+        second = json.loads(process.stdout.readline())
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+
+    assert first["chunks_created"] > 0
+    assert (second["files_processed"], second["chunks_embedded"]) == (1, 1)
+    assert "Traceback" not in errors
+    assert "warp drives" in lectern("search", "warp drives", home=home).stdout
+
+
+def test_an_interrupted_ingestion_leaves_everything_right(tmp_path: Path) -> None:
+    """Ctrl-C at any moment: exit 130 with one line, index and ledger agree, and the next run completes the book."""
+    author, home = Author(tmp_path / "book", 2), tmp_path / "home"
+    for n in range(150):
+        author._write(Path(f"mod-d/chapter-1-z/{n:03}-lesson.md"), author._lesson())
+    for delay in (0.3, 1.2, 2.0, 2.6):
+        process = start("ingest", str(author.folder), home=home)
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+
+        assert process.returncode in {130, 0, -signal.SIGINT}, errors
+        assert "Traceback" not in errors or process.returncode == -signal.SIGINT
+        if home.exists():
+            assert lectern("doctor", home=home).returncode == 0
+    job = json.loads(lectern("ingest", str(author.folder), "--json", home=home).stdout)
+    assert job["files_processed"] + job["files_skipped"] == job["files_discovered"]
