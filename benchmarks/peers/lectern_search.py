@@ -1,5 +1,7 @@
 """Lectern's own searches, asked like the peers': a new process opens a filled LECTERN_HOME through the Python API. For
-command line and output see `measuring.py`; ingesting is the command line's business and measured there.
+command line and output see `measuring.py`; ingesting is the terminal command's business and measured there.
+
+    python lectern_search.py HOME --queries FILE
 """
 
 from __future__ import annotations
@@ -10,16 +12,16 @@ from contextlib import AsyncExitStack
 
 import measuring
 
-from lectern.domain.filters import ChunkFilter
+from lectern.embedders.minilm import TOKENIZER, WEIGHTS
 from lectern.settings import Settings
-from lectern.wiring import open_lectern
+from lectern.wiring import Lectern, open_lectern
 
 
 def main() -> None:
-    """Ask one book's home."""
+    """Ask the only book of a home."""
     options = measuring.command_line()
+    stack = AsyncExitStack()
     with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
         lectern = runner.run(stack.enter_async_context(open_lectern(Settings(home=options.store), create=False)))
 
         def search(question: str) -> int:
@@ -31,10 +33,12 @@ def main() -> None:
     print(json.dumps(made))
 
 
-async def pieces(lectern: object) -> int:
-    """How many word pieces were embedded, the trails that windows begin with included."""
-    from lectern.embedders.minilm import LocalEmbedder, _model
-    return 0
+async def pieces(lectern: Lectern) -> int:
+    """How many word pieces were embedded, the trail that each window begins with included."""
+    embedder = lectern.workshop.shelf.current.embedder
+    chunks = [stored.chunk for stored in await lectern.chunks()]
+    windows = [window for chunk in chunks for window in embedder.passages(chunk.trail, chunk.text)]
+    return sum(measuring.pieces(windows, WEIGHTS / TOKENIZER))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def ingested(peer: Peer, book: Path, begun: float) -> dict[str, Any]:
         "files": len(files),
         "chunks": len(texts),
     }
-    sizes = pieces(texts)  # after the clock
+    sizes = pieces(texts, Path(model_path()) / "tokenizer.json")  # after the clock
     return made | {"pieces": sum(sizes), "pieces_read": sum(min(size, WINDOW - 2) for size in sizes)}
 
 
@@ -128,11 +128,11 @@ def model_path() -> str:
     return str(get_model_path())
 
 
-def pieces(texts: Sequence[str]) -> list[int]:
+def pieces(texts: Sequence[str], tokenizer_file: Path) -> list[int]:
     """How many word pieces each text has."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(Path(model_path()) / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return [len(one.ids) for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]

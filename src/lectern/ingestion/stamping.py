@@ -3,6 +3,7 @@ payload."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 
@@ -30,12 +31,7 @@ class VectorSource:
 
     async def prepare(self, chunks: Sequence[Chunk]) -> None:
         """Get every vector that these chunks need."""
-        texts: dict[str, str] = {}
-        for chunk in chunks:
-            windows = self._embedder.passages(chunk.trail, chunk.text)
-            keys = tuple(vector_key(self._embedder.fingerprint, window) for window in windows)
-            self._windows[chunk.id] = keys
-            texts |= zip(keys, windows, strict=True)
+        texts = await asyncio.to_thread(self._cut, chunks)
         known = await self._cache.vectors(list(texts)) if self._trust_cache else {}
         missing = {key: text for key, text in texts.items() if key not in known}
         vectors = await self._embedder.embed(list(missing.values()), purpose="passage")
@@ -47,6 +43,16 @@ class VectorSource:
         await self._cache.remember(fresh)
         self._vectors |= known | fresh
         self.embedded += len(missing)
+
+    def _cut(self, chunks: Sequence[Chunk]) -> dict[str, str]:
+        """Every window of these chunks, by its vector's name; tokenizing takes long enough to keep it off the loop."""
+        texts: dict[str, str] = {}
+        for chunk in chunks:
+            windows = self._embedder.passages(chunk.trail, chunk.text)
+            keys = tuple(vector_key(self._embedder.fingerprint, window) for window in windows)
+            self._windows[chunk.id] = keys
+            texts |= zip(keys, windows, strict=True)
+        return texts
 
     def vectors(self, chunk: Chunk) -> tuple[Vector, ...]:
         """One vector a window of a prepared chunk."""

@@ -1,0 +1,276 @@
+"""Ingestion beside LlamaIndex, txtai and Chroma: the same book, the same weights, every system in an environment and
+processes of its own, in turns in one run. Then Lectern alone: an unchanged book again, and 1 % of 7,000 files touched.
+
+    python benchmarks/ingest.py BOOK --venvs DIR --queries questions.jsonl --json ingest.json
+
+BOOK is a folder of Markdown. Environments that DIR lacks are made there with pip. A time is a whole process, from its
+start to the last byte stored, after every system was started once on one file so that nobody reads cold files; the
+time of the work alone stands beside it. Lectern's times include its exit and its model's loading, the peers' do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from peers.processes import PEERS, Ran, disk_mib, environment, run
+
+HERE = Path(__file__).parent
+LECTERN = "lectern"
+LEAST_RATIO, MOST_UNCHANGED, MOST_SHARE = 2.0, 1.0, 0.03  # the bars
+AGAIN = 5  # unchanged ingests
+FILES, SHARE, TOUCHES = 7_000, 0.01, 3
+CHAPTER, MODULE = 50, 1_000  # lessons in each
+WORDS = 110  # of a lesson, at least: about as many as a chunk of a real book has, so that a file is one chunk
+FEWEST = 8  # of a paragraph that is worth repeating
+
+Ingest = Callable[[Path, Path], dict[str, Any]]
+
+
+def lectern_ingest(book: Path, home: Path) -> Ran:
+    """`lectern ingest`, as a person would say it."""
+    command = Path(sys.executable).parent / "lectern"
+    ran = run([command, "ingest", book, "--json"], LECTERN_HOME=str(home))
+    assert not ran.said["files_failed"], ran.said["errors"]
+    return ran
+
+
+def ours(book: Path, store: Path) -> dict[str, Any]:
+    """One ingestion by Lectern."""
+    ran = lectern_ingest(book, store)
+    return {
+        "whole_seconds": round(ran.seconds, 3),
+        "seconds": ran.said["duration_seconds"],
+        "stage_seconds": ran.said["stage_seconds"],
+        "files": ran.said["files_discovered"],
+        "chunks": ran.said["chunks_created"],
+        "windows": ran.said["chunks_embedded"],
+        "peak_mib": ran.peak_mib,
+        "others": ran.others,
+    }
+
+
+def theirs(name: str, python: Path) -> Ingest:
+    """Ingestions by a peer."""
+
+    def ingest(book: Path, store: Path) -> dict[str, Any]:
+        ran = run([python, HERE / "peers" / f"{name}_ingest.py", store, "--book", book, "--begun", str(time.time())])
+        return ran.said | {"others": ran.others}
+
+    return ingest
+
+
+def compare(systems: dict[str, Ingest], book: Path, folder: Path, rounds: int) -> dict[str, list[dict[str, Any]]]:
+    """Everybody in turns, every second round in the opposite order; the last round's stores stay."""
+    small = folder / "small"
+    small.mkdir()
+    shutil.copy(min(files_of(book), key=lambda file: file.stat().st_size), small)
+    for name, ingest in systems.items():
+        ingest(small, folder / f"{name}-warm")
+    made: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
+    for number in range(rounds):
+        for name in list(systems)[:: 1 if number % 2 == 0 else -1]:
+            store = folder / name
+            shutil.rmtree(store, ignore_errors=True)
+            made[name].append(systems[name](book, store) | {"disk_mib": disk_mib(store)})
+            told = made[name][-1]
+            say(f"round {number + 1}: {name} {told['whole_seconds']:.1f} s, others {told['others']} cores")
+    return made
+
+
+def ask(pythons: dict[str, Path], folder: Path, queries: Path) -> dict[str, dict[str, Any]]:
+    """Search every store, each in a new process."""
+    made = {}
+    for name, python in pythons.items():
+        program = HERE / "peers" / ("lectern_search.py" if name == LECTERN else f"{name}_ingest.py")
+        ran = run([python, program, folder / name, "--queries", queries, "--begun", str(time.time())])
+        made[name] = ran.said | {"others": ran.others}
+        say(f"search: {name} {ran.said['search_p50_ms']} ms, others {ran.others} cores")
+    return made
+
+
+def again(book: Path, home: Path) -> dict[str, Any]:
+    """An unchanged book, several times."""
+    runs = [lectern_ingest(book, home) for _ in range(AGAIN)]
+    assert all(ran.said["chunks_embedded"] == 0 == ran.said["files_processed"] for ran in runs)
+    return {
+        "whole_seconds": [round(ran.seconds, 3) for ran in runs],
+        "seconds": [ran.said["duration_seconds"] for ran in runs],
+        "others": max(ran.others or 0 for ran in runs),
+    }
+
+
+def touch(source: Path, folder: Path, files: int) -> dict[str, Any]:
+    """A full ingest of a large book, then again and again with a few files changed."""
+    book, home = folder / "many", folder / "many-home"
+    written = many_lessons(source, book, files)
+    full = lectern_ingest(book, home)
+    say(f"{files} files: {full.seconds:.1f} s, others {full.others} cores")
+    few, runs = max(1, round(files * SHARE)), []
+    for number in range(TOUCHES):
+        for file in written[number :: files // few][:few]:
+            with file.open("a", encoding="utf-8") as text:
+                text.write(f"\nEdition {number + 2} adds a sentence to this lesson.\n")
+        runs.append(lectern_ingest(book, home))
+        assert runs[-1].said["files_processed"] == few, runs[-1].said
+        say(f"{few} of them touched: {runs[-1].seconds:.2f} s, others {runs[-1].others} cores")
+    return {
+        "files": full.said["files_discovered"],
+        "chunks": full.said["chunks_created"],
+        "full_seconds": round(full.seconds, 2),
+        "full_stage_seconds": full.said["stage_seconds"],
+        "full_peak_mib": full.peak_mib,
+        "touched": few,
+        "touched_seconds": [round(ran.seconds, 3) for ran in runs],
+        "touched_job_seconds": [ran.said["duration_seconds"] for ran in runs],
+        "touched_stage_seconds": [ran.said["stage_seconds"] for ran in runs],
+        "unchanged_seconds": round(lectern_ingest(book, home).seconds, 3),
+        "share": round(statistics.median(ran.seconds for ran in runs) / full.seconds, 4),
+        "others": max(ran.others or 0 for ran in (full, *runs)),
+    }
+
+
+def many_lessons(source: Path, book: Path, files: int) -> list[Path]:
+    """A book of many one-chunk lessons, made of another's paragraphs; no two are alike, for each has its title."""
+    dice, written = random.Random(0), []
+    paragraphs = [part for file in files_of(source) for part in prose(file.read_text(encoding="utf-8"))]
+    for number in range(files):
+        words, body = 0, []
+        while words < WORDS:
+            body.append(dice.choice(paragraphs))
+            words += len(body[-1].split())
+        chapter = f"module-{number // MODULE + 1}/chapter-{number % MODULE // CHAPTER + 1}"
+        file = book / chapter / f"{number % CHAPTER + 1:02}-lesson.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        title = f"Lesson {number + 1} of {files}"
+        file.write_text(f"---\ntitle: {title}\n---\n\n# {title}\n\n" + "\n\n".join(body) + "\n", encoding="utf-8")
+        written.append(file)
+    return written
+
+
+def prose(text: str) -> list[str]:
+    """A lesson's plain paragraphs: no headings, lists, tables or code."""
+    text = re.sub(r"\A---\n.*?\n---\n|^(```|~~~).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
+    parts = (part.strip() for part in re.split(r"\n\s*\n", text))
+    return [part for part in parts if part[:1].isalpha() and FEWEST <= len(part.split()) <= WORDS]
+
+
+def files_of(book: Path) -> list[Path]:
+    """What a peer, too, would read of a book."""
+    return sorted(path for path in book.rglob("*.md*") if path.suffix in {".md", ".mdx"})
+
+
+def ratios(made: dict[str, list[dict[str, Any]]], figure: str) -> dict[str, float]:
+    """How many times longer each peer takes: the median of the rounds' ratios."""
+    mine = made[LECTERN]
+    return {
+        name: round(statistics.median(one[figure] / own[figure] for one, own in zip(runs, mine, strict=True)), 2)
+        for name, runs in made.items()
+    }
+
+
+def table(made: dict[str, Any]) -> str:
+    """The systems side by side."""
+    runs, asked = made["systems"], made.get("search", {})
+    whole, work = ratios(runs, "whole_seconds"), ratios(runs, "seconds")
+    lines = [
+        "| | whole, s | times ours | work alone, s | times ours | chunks | pieces read | peak, MiB | on disk, MiB "
+        "| first answer, s | search p50, ms | p99 |",
+        "|---|" + "---:|" * 11,
+    ]
+    for name, rows in runs.items():
+        said = rows[-1] | asked.get(name, {})
+        cells = [middle(rows, "whole_seconds"), whole[name], middle(rows, "seconds"), work[name], said["chunks"]]
+        read = said.get("pieces_read")
+        cells += [f"{read:,} of {said['pieces']:,}" if read else "", middle(rows, "peak_mib"), said["disk_mib"]]
+        cells += [said.get(key, "") for key in ("first_answer_seconds", "search_p50_ms", "search_p99_ms")]
+        lines.append(f"| {name} | " + " | ".join(str(cell) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def middle(rows: Sequence[dict[str, Any]], figure: str) -> float:
+    """The median of the rounds."""
+    return round(statistics.median(row[figure] for row in rows), 2)
+
+
+def bars(made: dict[str, Any]) -> str:
+    """What was to be reached, and whether it was."""
+    found: list[tuple[str, float, str, bool]] = []
+    if peers := [name for name in made.get("systems", {}) if name != LECTERN]:
+        for label, figure in (("whole process", "whole_seconds"), ("work alone", "seconds")):
+            ratio = min(ratios(made["systems"], figure)[name] for name in peers)
+            found.append((f"fastest peer's time to ours, {label}", ratio, f"≥ {LEAST_RATIO:g}", ratio >= LEAST_RATIO))
+    if unchanged := made.get("unchanged"):
+        for label, figure in (("whole process", "whole_seconds"), ("work alone", "seconds")):
+            took = statistics.median(unchanged[figure])
+            found.append((f"unchanged book, {label}, s", took, f"< {MOST_UNCHANGED:g}", took < MOST_UNCHANGED))
+    if touched := made.get("touched"):
+        share = touched["share"]
+        label = f"{touched['touched']} of {touched['files']} files touched, share of a full ingest"
+        found.append((label, share, f"≤ {MOST_SHARE:g}", share <= MOST_SHARE))
+    made["met"] = all(met for *_, met in found)
+    rows = [f"| {name} | {value} | {bar} | {'met' if met else 'MISSED'} |" for name, value, bar, met in found]
+    return "\n".join(["| | | bar | |", "|---|---:|---:|---|", *rows])
+
+
+def say(line: str) -> None:
+    """Progress, apart from the tables."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def options() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else None)
+    parser.add_argument("book", type=Path)
+    parser.add_argument("--venvs", type=Path, help="the peers' environments; without it Lectern is measured alone")
+    parser.add_argument("--queries", type=Path, help="JSON lines with `text`; 200 are asked")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--files", type=int, default=FILES, help="of the large book; 0 leaves that part out")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Compare; the exit code says whether all bars were met."""
+    wanted = options()
+    book = wanted.book.resolve()
+    pythons = {LECTERN: Path(sys.executable)}
+    if wanted.venvs:
+        pythons |= {name: environment(wanted.venvs / name, packages) for name, packages in PEERS.items()}
+    systems = {name: ours if name == LECTERN else theirs(name, python) for name, python in pythons.items()}
+    made: dict[str, Any] = {
+        "rounds": wanted.rounds,
+        "cores": len(os.sched_getaffinity(0)),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "versions": {name: metadata.version(name) for name in ("lectern", "onnxruntime", "qdrant-edge-py")},
+    }
+    with tempfile.TemporaryDirectory(prefix="lectern-ingest-") as temporary:
+        folder = Path(temporary)
+        made["systems"] = compare(systems, book, folder, wanted.rounds)
+        if wanted.queries:
+            made["search"] = ask(pythons, folder, wanted.queries.resolve())
+        made["unchanged"] = again(book, folder / LECTERN)
+        if wanted.files:
+            made["touched"] = touch(book, folder, wanted.files)
+    print(f"{table(made)}\n\n{bars(made)}")
+    if wanted.json:
+        wanted.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    return 0 if made["met"] else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

