@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from lectern.api.schemas import BookOut, ChatResponse, LessonOut, SearchResponse
+from lectern.api.schemas.books import BookOut, LessonOut
+from lectern.api.schemas.chat import ChatResponse
+from lectern.api.schemas.search import SearchResponse
 from lectern.domain.errors import BadInput
 from lectern.domain.jobs import Finished, LessonsIndexed, Planned
 from lectern.domain.queries import Scope

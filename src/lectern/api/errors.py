@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from lectern.api.schemas import Problem
+from lectern.api.schemas.common import Problem
 from lectern.domain.errors import BadInput, LecternError
 
 MEDIA_TYPE = "application/problem+json"

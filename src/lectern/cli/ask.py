@@ -7,7 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.acting import only
-from lectern.cli.options import Book, ChapterMax, ChapterMin, Direct, Json, Layer, Lesson, Levels, Module, Tier
+from lectern.cli.options import (
+    Book,
+    ChapterMax,
+    ChapterMin,
+    Direct,
+    Json,
+    Layer,
+    Lesson,
+    Levels,
+    Module,
+    Tier,
+    scope_of,
+)
 from lectern.cli.render import carry, print_json
 
 REFUSED = 4
@@ -29,16 +41,16 @@ def command(  # noqa: PLR0913  # one parameter an option
     json: Json = False,
 ) -> None:
     """Answer a question from the book, with citations; exit 4 where the book does not say."""
-    scope = {
-        "book_id": book,
-        "hardware_tier_filter": tier,
-        "module_filter": module,
-        "chapter_min": chapter_min,
-        "chapter_max": chapter_max,
-        "lesson_filter": lesson,
-        "proficiency_levels": level or None,
-        "layer_filter": layer,
-    }
+    scope = scope_of(
+        book=book,
+        tier=tier,
+        module=module,
+        chapter_min=chapter_min,
+        chapter_max=chapter_max,
+        lesson=lesson,
+        level=level,
+        layer=layer,
+    )
     reply = carry(only("ask", {"text": question, "top_k": top_k, "scope": scope}, direct=direct))
     if json:
         print_json(reply)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,3 +19,19 @@ Layer = Annotated[str | None, typer.Option("--layer", help="Teaching layer (L1 â
 ChapterMin = Annotated[int | None, typer.Option("--chapter-min", help="First chapter.")]
 ChapterMax = Annotated[int | None, typer.Option("--chapter-max", help="Last chapter.")]
 Lesson = Annotated[int | None, typer.Option("--lesson", help="Only lessons with this number.")]
+
+
+def scope_of(**given: Any) -> dict[str, Any]:  # noqa: ANN401  # option values as typer gives them
+    """The options that narrow a question, under the names that requests use."""
+    names = {
+        "book": "book_id",
+        "tier": "hardware_tier_filter",
+        "module": "module_filter",
+        "chapter_min": "chapter_min",
+        "chapter_max": "chapter_max",
+        "lesson": "lesson_filter",
+        "level": "proficiency_levels",
+        "layer": "layer_filter",
+    }
+    scope = {names[option]: value for option, value in given.items()}
+    return {**scope, "proficiency_levels": scope.get("proficiency_levels") or None}  # typer's "not given" is a list

@@ -7,7 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.acting import only
-from lectern.cli.options import Book, ChapterMax, ChapterMin, Direct, Json, Layer, Lesson, Levels, Module, Tier
+from lectern.cli.options import (
+    Book,
+    ChapterMax,
+    ChapterMin,
+    Direct,
+    Json,
+    Layer,
+    Lesson,
+    Levels,
+    Module,
+    Tier,
+    scope_of,
+)
 from lectern.cli.render import carry, fail, first_words, print_json
 
 MODES = ("hybrid", "dense", "lexical")
@@ -32,16 +44,16 @@ def command(  # noqa: PLR0913  # one parameter an option
     """Find the passages of a book that are nearest to a text."""
     if mode not in MODES:
         fail(f"--mode must be one of {', '.join(MODES)}, not {mode!r}", 2)
-    scope = {
-        "book_id": book,
-        "hardware_tier_filter": tier,
-        "module_filter": module,
-        "chapter_min": chapter_min,
-        "chapter_max": chapter_max,
-        "lesson_filter": lesson,
-        "proficiency_levels": level or None,
-        "layer_filter": layer,
-    }
+    scope = scope_of(
+        book=book,
+        tier=tier,
+        module=module,
+        chapter_min=chapter_min,
+        chapter_max=chapter_max,
+        lesson=lesson,
+        level=level,
+        layer=layer,
+    )
     found = carry(only("search", {"text": text, "limit": limit, "mode": mode, "scope": scope}, direct=direct))
     if json:
         print_json(found)

@@ -18,7 +18,7 @@ from cohere.core.parse_error import ParsingError
 from lectern.domain.errors import ProviderError, ProviderTimeout
 from lectern.embedders.batching import Batching, Numbered, Pace
 from lectern.embedders.estimates import passages, token_pieces
-from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure
+from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure, unreadable
 from lectern.embedders.windows import fitting
 from lectern.ports import Purpose, Vector
 
@@ -94,12 +94,10 @@ class CohereEmbedder:
                 truncate="NONE",
             )
         except (ApiError, httpx.HTTPError) as exc:
-            error = _meaning(exc)
+            raise _meaning(exc) from None  # the SDK's own texts may quote the key
         except (ParsingError, *UNREADABLE) as exc:
-            error = ProviderError(PROVIDER, f"gave an answer that cannot be read ({type(exc).__name__}); try again")
-        else:
-            return _numbered(answer)
-        raise error  # out here, so that nothing of the SDK's hangs on to it: its texts may quote the key
+            raise unreadable(PROVIDER, exc) from None
+        return _numbered(answer)
 
 
 def _mean(vectors: Sequence[Vector]) -> Vector:
@@ -117,5 +115,5 @@ def _meaning(exc: ApiError | httpx.HTTPError) -> ProviderError:
     if isinstance(exc, httpx.HTTPError):
         return ProviderError(PROVIDER, "could not be reached, or broke off; check the network")
     if exc.status_code is None or exc.status_code < ERROR:  # the SDK's word for an answer that is no JSON
-        return ProviderError(PROVIDER, "gave an answer that cannot be read; try again")
+        return unreadable(PROVIDER, exc)
     return failure(PROVIDER, exc.status_code, exc.headers or {}, key_name=KEY_NAME)

@@ -41,6 +41,11 @@ def failure(
     return ProviderRefused(provider, f"rejected the request ({said}); check the model's name and the base URL")
 
 
+def unreadable(provider: str, exc: Exception) -> ProviderError:
+    """An answer that the SDK cannot make sense of: cut short, from a proxy, or mad."""
+    return ProviderError(provider, f"gave an answer that cannot be read ({type(exc).__name__}); try again")
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """How many seconds the provider asks us to wait, in any of the three ways there are to say it."""
     milliseconds = _seconds(headers.get("retry-after-ms"))

@@ -13,7 +13,7 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpe
 from lectern.domain.errors import ProviderError, ProviderTimeout
 from lectern.embedders.batching import Batching, Numbered, Pace
 from lectern.embedders.estimates import byte_pieces, passages
-from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure
+from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure, unreadable
 from lectern.ports import Purpose, Vector
 
 PROVIDER = "openai"
@@ -79,12 +79,10 @@ class OpenAIEmbedder:
             # 14 against 450 ms for 150 vectors), and takes numbers from servers that know nothing else.
             answer = await self._client.embeddings.create(input=list(texts), model=self._model)
         except OpenAIError as exc:
-            error = _meaning(exc)
+            raise _meaning(exc) from None  # the SDK's own texts may quote the key
         except UNREADABLE as exc:
-            error = ProviderError(PROVIDER, f"gave an answer that cannot be read ({type(exc).__name__}); try again")
-        else:
-            return _numbered(answer)
-        raise error  # out here, so that nothing of the SDK's hangs on to it: its texts may quote the key
+            raise unreadable(PROVIDER, exc) from None
+        return _numbered(answer)
 
 
 def _numbered(answer: object) -> Numbered:
@@ -101,4 +99,4 @@ def _meaning(exc: OpenAIError) -> ProviderError:
         return ProviderError(PROVIDER, f"could not be reached, or broke off; check {URL_NAME} and the network")
     if isinstance(exc, APIStatusError):
         return failure(PROVIDER, exc.status_code, exc.response.headers, key_name=KEY_NAME, code=exc.code)
-    return ProviderError(PROVIDER, f"gave an answer that cannot be read ({type(exc).__name__}); try again")
+    return unreadable(PROVIDER, exc)

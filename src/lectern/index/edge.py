@@ -10,7 +10,7 @@ every thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -23,6 +23,8 @@ from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
+from lectern.index.candidates import candidates
+from lectern.index.conditions import AnyOf, Condition, Equals, Within, conditions_of
 from lectern.index.engine import sound
 from lectern.ports import Change, Commit, IndexedChunk, T, Vector
 
@@ -44,43 +46,33 @@ class EdgeView:
     ) -> list[Candidate]:
         """The union of the nearest by cosine and the best by BM25, each with both scores."""
         terms = lexical.query_terms(text, language)
-        scope = compile_filter(where)
-        near = self._dense(vector, scope, limit)
-        worded = self._lexical(terms, scope, where.book_id, limit)
-        found = {point.id: point for point in (*near, *worded)}
-        cosines = {point.id: point.score for point in near}
-        bm25s = {point.id: point.score for point in worded}
-        if missing := found.keys() - cosines.keys():
-            cosines |= {p.id: p.score for p in self._dense(vector, among(scope, missing), len(missing))}
-        if missing := found.keys() - bm25s.keys():
-            bm25s |= {p.id: p.score for p in self._lexical(terms, among(scope, missing), where.book_id, len(missing))}
-        return [
-            Candidate(
-                stored=schema.from_payload(point_id, point.payload),
-                cosine=cosines[point_id],
-                bm25=bm25s.get(point_id, 0.0),  # shares no word with the question
-            )
-            for point_id, point in found.items()
-        ]
-
-    def _dense(self, vector: Vector, scope: qdrant.Filter, limit: int) -> list[qdrant.ScoredPoint]:
-        query = qdrant.Query.Nearest(vector, using=schema.DENSE)
-        params = qdrant.SearchParams(exact=True)
-        return self._shard.query(
-            qdrant.QueryRequest(limit=limit, query=query, filter=scope, params=params, with_payload=True)
-        )
-
-    def _lexical(
-        self, terms: qdrant.SparseVector, scope: qdrant.Filter, book_id: str, limit: int
-    ) -> list[qdrant.ScoredPoint]:
-        if not terms.indices:
-            return []
         # Without its own corpus a book's scores would change with every other book, and never change back.
-        corpus = qdrant.IdfParams(corpus=compile_filter(ChunkFilter(book_id=book_id)))
-        query = qdrant.Query.Nearest(terms, using=schema.LEXICAL)
-        params = qdrant.SearchParams(idf=corpus)
+        corpus = qdrant.IdfParams(corpus=compile_filter(ChunkFilter(book_id=where.book_id)))
+
+        async def near(ids: Collection[object] | None) -> list[qdrant.ScoredPoint]:
+            query = qdrant.Query.Nearest(vector, using=schema.DENSE)
+            return self._query(query, qdrant.SearchParams(exact=True), where, ids, limit)
+
+        async def worded(ids: Collection[object] | None) -> list[qdrant.ScoredPoint]:
+            if not terms.indices:
+                return []
+            query = qdrant.Query.Nearest(terms, using=schema.LEXICAL)
+            return self._query(query, qdrant.SearchParams(idf=corpus), where, ids, limit)
+
+        return await candidates(near, worded, lambda point: schema.from_payload(point.id, point.payload))
+
+    def _query(
+        self,
+        query: qdrant.Query,
+        params: qdrant.SearchParams,
+        where: ChunkFilter,
+        ids: Collection[object] | None,
+        limit: int,
+    ) -> list[qdrant.ScoredPoint]:
+        scope = compile_filter(where, ids)
+        most = limit if ids is None else len(ids)
         return self._shard.query(
-            qdrant.QueryRequest(limit=limit, query=query, filter=scope, params=params, with_payload=True)
+            qdrant.QueryRequest(limit=most, query=query, filter=scope, params=params, with_payload=True)
         )
 
     async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
@@ -178,34 +170,22 @@ def _dense_of(record: qdrant.Record) -> tuple[Vector, ...]:
     return tuple(named[schema.DENSE])
 
 
-def compile_filter(where: ChunkFilter) -> qdrant.Filter:
-    """The one place where a filter is built; its first condition is always the book."""
-    must: list[qdrant.FieldCondition] = [_equals(schema.TENANT_FIELD, where.book_id)]
-    must.append(qdrant.FieldCondition(key="hardware_tier", range=qdrant.RangeFloat(lte=where.max_tier)))
-    for key, value in (
-        ("module", where.module),
-        ("lesson", where.lesson),
-        ("layer", where.layer),
-        ("parent_doc_id", where.parent_doc_id),
-    ):
-        if value is not None:
-            must.append(_equals(key, value))
-    if where.chapter_min is not None or where.chapter_max is not None:
-        chapters = qdrant.RangeFloat(gte=where.chapter_min, lte=where.chapter_max)
-        must.append(qdrant.FieldCondition(key="chapter", range=chapters))
-    if where.levels is not None:
-        any_of = qdrant.MatchAny(sorted(where.levels))
-        must.append(qdrant.FieldCondition(key="proficiency_level", match=any_of))
+def compile_filter(where: ChunkFilter, ids: Collection[object] | None = None) -> qdrant.Filter:
+    """The filter in the engine's words, perhaps narrowed to some points."""
+    must: list[qdrant.FieldCondition | qdrant.HasIdCondition] = [_translate(one) for one in conditions_of(where)]
+    if ids is not None:
+        must.append(qdrant.HasIdCondition(cast("set[int | UUID | str]", set(ids))))
     return qdrant.Filter(must=list(must))
 
 
-def among(scope: qdrant.Filter, ids: Iterable[PointId]) -> qdrant.Filter:
-    """The same scope, narrowed to these points."""
-    return qdrant.Filter(must=[scope, qdrant.HasIdCondition(set(ids))])
-
-
-def _equals(key: str, value: str | int) -> qdrant.FieldCondition:
-    return qdrant.FieldCondition(key=key, match=qdrant.MatchValue(value))
+def _translate(condition: Condition) -> qdrant.FieldCondition:
+    match condition:
+        case Equals(key, value):
+            return qdrant.FieldCondition(key=key, match=qdrant.MatchValue(value))
+        case AnyOf(key, values):
+            return qdrant.FieldCondition(key=key, match=qdrant.MatchAny(list(values)))
+        case Within(key, low, high):
+            return qdrant.FieldCondition(key=key, range=qdrant.RangeFloat(gte=low, lte=high))
 
 
 def to_point(indexed: IndexedChunk, language: str) -> qdrant.Point:

@@ -10,147 +10,21 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-import qdrant_edge
 from qdrant_client import AsyncQdrantClient, models
 
-from lectern.domain.chunks import StampedChunk
 from lectern.domain.errors import Busy, ConfigError, IndexMismatch, ProviderError
-from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
 from lectern.index.server_errors import speaking_lectern
-from lectern.ports import Change, Commit, Generations, IndexedChunk, T, Vector
+from lectern.index.server_view import CHUNK_ID, GENERATION, ServerView, compile_filter, scroll
+from lectern.ports import Change, Commit, Generations, IndexedChunk, T
 
 BATCH = 64
-PAGE = 512
-MOST_BOOKS = 100_000
 TIMEOUT = 20  # seconds
 ATTEMPTS = 10  # reads that a replacement may disturb before the reader is asked to come back
-CHUNK_ID = "chunk_id"
-GENERATION = "generation"
-
-P = TypeVar("P", models.ScoredPoint, models.Record)
-
-
-@dataclass(slots=True)
-class ServerView:
-    """The collection as it stands for one response."""
-
-    client: AsyncQdrantClient
-    collection: str
-    generations: Generations
-    epochs: dict[str, int]
-
-    async def undisturbed(self) -> bool:
-        """Whether no replacement was committed since this view first looked at each book."""
-        return all([await self.generations.epoch(book_id) == epoch for book_id, epoch in self.epochs.items()])
-
-    async def find(
-        self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
-    ) -> list[Candidate]:
-        """The union of the nearest by cosine and the best by BM25, each with both scores."""
-        terms = lexical.query_terms(text, language)
-        scope = compile_filter(where)
-        near = await self._dense(vector, scope, where.book_id, limit)
-        worded = await self._lexical(terms, scope, where.book_id, limit)
-        found = {point.id: point for point in (*near, *worded)}
-        cosines = {point.id: point.score for point in near}
-        bm25s = {point.id: point.score for point in worded}
-        if missing := found.keys() - cosines.keys():
-            more = await self._dense(vector, among(scope, missing), where.book_id, len(missing))
-            cosines |= {point.id: point.score for point in more}
-        if missing := found.keys() - bm25s.keys():
-            more = await self._lexical(terms, among(scope, missing), where.book_id, len(missing))
-            bm25s |= {point.id: point.score for point in more}
-        return [
-            Candidate(stored=_stored(point), cosine=cosines[point_id], bm25=bm25s.get(point_id, 0.0))
-            for point_id, point in found.items()
-        ]
-
-    async def _dense(self, vector: Vector, scope: models.Filter, book_id: str, limit: int) -> list[models.ScoredPoint]:
-        return await self._query([vector], schema.DENSE, scope, None, book_id, limit)
-
-    async def _lexical(
-        self, terms: qdrant_edge.SparseVector, scope: models.Filter, book_id: str, limit: int
-    ) -> list[models.ScoredPoint]:
-        if not terms.indices:
-            return []
-        # Without its own corpus a book's scores would change with every other book, and never change back.
-        corpus = models.IdfCorpusParams(corpus=compile_filter(ChunkFilter(book_id=book_id)))
-        query = models.SparseVector(indices=terms.indices, values=terms.values)
-        return await self._query(query, schema.LEXICAL, scope, models.SearchParams(idf=corpus), book_id, limit)
-
-    async def _query(  # what a query is made of
-        self,
-        query: list[Vector] | models.SparseVector,
-        using: str,
-        scope: models.Filter,
-        params: models.SearchParams | None,
-        book_id: str,
-        limit: int,
-    ) -> list[models.ScoredPoint]:
-        await self._begin(book_id)
-        with speaking_lectern():
-            response = await self.client.query_points(
-                self.collection,
-                query=query,
-                using=using,
-                query_filter=scope,
-                search_params=params,
-                limit=limit,
-                with_payload=True,
-            )
-        return await self._alive(book_id, response.points)
-
-    async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
-        """Every chunk in scope, by source_file and chunk_index."""
-        await self._begin(where.book_id)
-        points = await _scroll(self.client, self.collection, compile_filter(where))
-        found = [_stored(point) for point in await self._alive(where.book_id, points)]
-        return sorted(found, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
-
-    async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
-        """Those of `ids` that this book has."""
-        points = await self._by_ids(book_id, ids, with_vectors=False)
-        return {stored.chunk.id: stored for stored in map(_stored, points)}
-
-    async def vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, tuple[Vector, ...]]:
-        """The dense vectors of those of `ids` that this book has."""
-        points = await self._by_ids(book_id, ids, with_vectors=True)
-        return {str(_payload(point)[CHUNK_ID]): _dense_of(point) for point in points}
-
-    async def count(self, where: ChunkFilter) -> int:
-        """How many live chunks are in scope."""
-        return len(await self.chunks(where))
-
-    async def book_ids(self) -> frozenset[str]:
-        """The books that have any chunk here."""
-        with speaking_lectern():
-            facet = await self.client.facet(self.collection, schema.TENANT_FIELD, limit=MOST_BOOKS, exact=True)
-        return frozenset(str(hit.value) for hit in facet.hits if hit.count)
-
-    async def _by_ids(self, book_id: str, ids: Sequence[str], *, with_vectors: bool) -> list[models.Record]:
-        await self._begin(book_id)
-        found: list[models.Record] = []
-        for start in range(0, len(ids), PAGE):
-            any_of = models.MatchAny(any=list(ids[start : start + PAGE]))
-            scope = compile_filter(ChunkFilter(book_id=book_id), models.FieldCondition(key=CHUNK_ID, match=any_of))
-            found += await _scroll(self.client, self.collection, scope, with_vectors=with_vectors)
-        return await self._alive(book_id, found)
-
-    async def _begin(self, book_id: str) -> None:
-        if book_id not in self.epochs:
-            self.epochs[book_id] = await self.generations.epoch(book_id)
-
-    async def _alive(self, book_id: str, points: Sequence[P]) -> list[P]:
-        """Without those of a version that is coming or going."""
-        parents = sorted({str(_payload(point)["parent_doc_id"]) for point in points})
-        live = await self.generations.live(book_id, parents)
-        return [point for point in points if live.get(_payload(point)["parent_doc_id"]) == _payload(point)[GENERATION]]
 
 
 class ServerIndex:
@@ -198,42 +72,12 @@ class ServerIndex:
         )
         scope = compile_filter(ChunkFilter(book_id=book_id), older, stood_there)
         for _ in range(ATTEMPTS):
-            stale = [point.id for point in await _scroll(self._client, self.collection, scope)]
+            stale = [point.id for point in await scroll(self._client, self.collection, scope)]
             if not stale:
                 return
             with speaking_lectern():
                 await self._client.delete(self.collection, models.PointIdsList(points=stale), wait=True)
         raise ProviderError("qdrant", f"{len(stale)} outdated points could not be deleted; run: lectern doctor")
-
-
-def compile_filter(where: ChunkFilter, *more: models.FieldCondition | models.Filter) -> models.Filter:
-    """The one place where a filter is built; its first condition is always the book."""
-    must: list[Any] = [_equals(schema.TENANT_FIELD, where.book_id)]
-    must.append(models.FieldCondition(key="hardware_tier", range=models.Range(lte=where.max_tier)))
-    for key, value in (
-        ("module", where.module),
-        ("lesson", where.lesson),
-        ("layer", where.layer),
-        ("parent_doc_id", where.parent_doc_id),
-    ):
-        if value is not None:
-            must.append(_equals(key, value))
-    if where.chapter_min is not None or where.chapter_max is not None:
-        chapters = models.Range(gte=where.chapter_min, lte=where.chapter_max)
-        must.append(models.FieldCondition(key="chapter", range=chapters))
-    if where.levels is not None:
-        any_of = models.MatchAny(any=sorted(where.levels))
-        must.append(models.FieldCondition(key="proficiency_level", match=any_of))
-    return models.Filter(must=[*must, *more])
-
-
-def among(scope: models.Filter, ids: set[Any]) -> models.Filter:
-    """The same scope, narrowed to these points."""
-    return models.Filter(must=[scope, models.HasIdCondition(has_id=sorted(ids))])
-
-
-def _equals(key: str, value: str | int) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
 def to_point(indexed: IndexedChunk, language: str, generation: int) -> models.PointStruct:
@@ -248,39 +92,6 @@ def to_point(indexed: IndexedChunk, language: str, generation: int) -> models.Po
         },
         payload={**schema.to_payload(indexed.stored), CHUNK_ID: chunk.id, GENERATION: generation},
     )
-
-
-def _payload(point: models.ScoredPoint | models.Record) -> dict[str, Any]:
-    return point.payload or {}
-
-
-def _stored(point: models.ScoredPoint | models.Record) -> StampedChunk:
-    return schema.from_payload(_payload(point).get(CHUNK_ID), point.payload)
-
-
-def _dense_of(point: models.Record) -> tuple[Vector, ...]:
-    vectors: Any = point.vector
-    return tuple(list(window) for window in vectors[schema.DENSE])
-
-
-async def _scroll(
-    client: AsyncQdrantClient, collection: str, scope: models.Filter, *, with_vectors: bool = False
-) -> list[models.Record]:
-    found: list[models.Record] = []
-    offset: Any = None
-    while True:
-        with speaking_lectern():
-            records, offset = await client.scroll(
-                collection,
-                scroll_filter=scope,
-                limit=PAGE,
-                offset=offset,
-                with_payload=True,
-                with_vectors=[schema.DENSE] if with_vectors else False,
-            )
-        found += records
-        if offset is None:
-            return found
 
 
 @asynccontextmanager

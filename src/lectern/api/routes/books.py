@@ -5,7 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from lectern.api.deps import LecternDep
-from lectern.api.schemas import BookOut, LessonOut, Problem, SearchQueryIn, SearchResponse
+from lectern.api.schemas.books import BookOut, LessonOut
+from lectern.api.schemas.common import Problem
+from lectern.api.schemas.search import SearchQueryIn, SearchResponse
 from lectern.domain.queries import SearchQuery
 
 router = APIRouter(tags=["books"], responses={404: {"model": Problem}, 422: {"model": Problem}})

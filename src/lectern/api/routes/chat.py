@@ -6,7 +6,8 @@ from fastapi import APIRouter
 
 from lectern.answering.ask import Question
 from lectern.api.deps import LecternDep
-from lectern.api.schemas import ChatRequest, ChatResponse, Problem
+from lectern.api.schemas.chat import ChatRequest, ChatResponse
+from lectern.api.schemas.common import Problem
 
 router = APIRouter(tags=["chat"])
 

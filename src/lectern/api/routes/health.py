@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from lectern.api.deps import LecternDep
-from lectern.api.schemas import Health
+from lectern.api.schemas.common import Health
 
 router = APIRouter(prefix="/health", tags=["operations"])
 

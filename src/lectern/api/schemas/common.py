@@ -1,0 +1,66 @@
+"""What requests and responses share: strict requests, the filters, the one shape of an error."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lectern.domain.queries import Scope
+
+
+class Request(BaseModel):
+    """A request: what it does not know it refuses."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Response(BaseModel):
+    """A response."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Filters(Request):
+    """What a reader may narrow a question to; all of it is ANDed."""
+
+    book_id: str | None = Field(default=None, description="The book; may be left out while only one is indexed.")
+    hardware_tier_filter: int | None = Field(default=None, ge=1, le=4, description="This tier or lower.")
+    module_filter: str | None = None
+    chapter_min: int | None = Field(default=None, ge=0)
+    chapter_max: int | None = Field(default=None, ge=0)
+    lesson_filter: int | None = Field(default=None, ge=0)
+    proficiency_levels: list[str] | None = Field(default=None, description="Any of these.")
+    layer_filter: str | None = None
+    parent_doc_id: str | None = Field(default=None, description="One lesson only.")
+
+    def scope(self) -> Scope:
+        """The filters as the flows take them."""
+        levels = None if self.proficiency_levels is None else tuple(self.proficiency_levels)
+        return Scope(
+            book_id=self.book_id,
+            hardware_tier_filter=self.hardware_tier_filter,
+            module_filter=self.module_filter,
+            chapter_min=self.chapter_min,
+            chapter_max=self.chapter_max,
+            lesson_filter=self.lesson_filter,
+            proficiency_levels=levels,
+            layer_filter=self.layer_filter,
+            parent_doc_id=self.parent_doc_id,
+        )
+
+
+class Problem(Response):
+    """An error, in the one shape every error has (application/problem+json)."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    field: str | None = None
+
+
+class Health(Response):
+    """Whether the server lives, or can answer."""
+
+    status: Literal["ok"] = "ok"
