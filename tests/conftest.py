@@ -20,6 +20,9 @@ if os.access("/dev/shm", os.W_OK):  # the engine syncs often; what tests promise
 
 _FOREIGN = ("LECTERN_", "OPENAI_", "COHERE_", "QDRANT_", "AGENT_", "DATABASE_URL")
 _connect = socket.socket.connect
+TEST_QDRANT_URL = os.environ.get("LECTERN_TEST_QDRANT_URL")  # a real server for the tests that can use one
+for _name in [name for name in os.environ if name.startswith(_FOREIGN)]:
+    del os.environ[_name]  # here, so that fixtures of the whole session are sealed too
 
 
 def _loopback_only(self: socket.socket, address: object) -> None:
@@ -31,8 +34,6 @@ def _loopback_only(self: socket.socket, address: object) -> None:
 
 @pytest.fixture(autouse=True)
 def _sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
-        monkeypatch.delenv(name)
     monkeypatch.setenv("LECTERN_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(socket.socket, "connect", _loopback_only)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,14 +10,13 @@ from qdrant_client import AsyncQdrantClient
 
 from lectern.index.server import ServerIndex, open_server_index
 from lectern.ports import Generations
-
-URL = os.environ.get("LECTERN_TEST_QDRANT_URL")  # read once: the suite removes such names from its environment
+from tests.conftest import TEST_QDRANT_URL
 
 
 @asynccontextmanager
 async def server_index(generations: Generations, dimensions: int) -> AsyncIterator[ServerIndex]:
     """An empty collection of its own, removed at the end."""
-    client = AsyncQdrantClient(url=URL) if URL else AsyncQdrantClient(":memory:")
+    client = AsyncQdrantClient(url=TEST_QDRANT_URL) if TEST_QDRANT_URL else AsyncQdrantClient(":memory:")
     name = f"test-{uuid.uuid4().hex}"
     async with open_server_index(client, name, dimensions, generations) as index:
         try:

@@ -27,7 +27,7 @@ def test_make_run_serves_a_cited_answer_from_a_fresh_clone(tmp_path: Path) -> No
     clone = tmp_path / "clone"
     clone.mkdir()
     tracked = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        ["git", "ls-files", "-z", "--cached"],
         cwd=ROOT,
         capture_output=True,
         check=True,

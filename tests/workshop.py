@@ -13,7 +13,7 @@ from lectern.domain.jobs import Finished, IngestionJob, Mode
 from lectern.index.edge import open_edge_index
 from lectern.index.schema import collection_name, to_payload
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
-from lectern.ingestion.replacing import recover
+from lectern.ingestion.replacing import recover, verify_all
 from lectern.ports import Embedder, Stand
 from lectern.reading.rules import ReadingRules
 from lectern.records.database import open_database, sqlite_url
@@ -44,6 +44,7 @@ async def workshop(home: Path, embedder: Embedder | None = None) -> AsyncIterato
         shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), open_index, build)
         ledger = SqlLedger(engine)
         await recover(ledger, shelf)
+        await verify_all(ledger, shelf)
         yield Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=ReadingRules())
 
 

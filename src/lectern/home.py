@@ -14,6 +14,7 @@ from lectern.domain.errors import ConfigError, InUse
 
 FOLDER = ".lectern"
 SERVER = "server.json"
+OWNER = "owner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,9 @@ class Home:
         """Where the server that owns this folder listens, if one does."""
         try:
             found = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
+            owner = (self.path / OWNER).read_text(encoding="utf-8").strip()
+            if str(found["pid"]) != owner:  # left by a server that was killed
+                return None
             return {"url": str(found["url"]), "token": str(found["token"])}
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -56,7 +60,7 @@ class Home:
     @contextlib.contextmanager
     def owned(self) -> Iterator[None]:
         """Be the owner until the block is left; a second process gets an error that names the first."""
-        file = self.path / "owner"
+        file = self.path / OWNER
         with file.open("a+", encoding="utf-8") as handle:
             if not _lock(handle.fileno()):
                 handle.seek(0)

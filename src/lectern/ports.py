@@ -46,7 +46,7 @@ class VectorCache(Protocol):
         """Those of `keys` that are known."""
 
     async def remember(self, vectors: Mapping[str, Vector]) -> None:
-        """Keep these; a known key keeps its vector."""
+        """Keep these; a known key gets the new vector."""
 
     async def prune(self, used: AbstractSet[str]) -> int:
         """Forget every vector but these; how many that were."""
@@ -161,9 +161,6 @@ class Ledger(Protocol):
     async def save_book(self, entry: BookEntry) -> None:
         """Remember a book: its manifest, where readers are served from, when it was ingested."""
 
-    async def forget_book(self, book_id: str) -> None:
-        """Forget a book whose chunks are gone."""
-
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
 
@@ -177,7 +174,10 @@ class Ledger(Protocol):
         """Write down what is about to happen; gives the number to settle it with, which is also its generation."""
 
     async def settle(self, done: Unsettled) -> None:
-        """It has happened: move the records, forget the intent, in one transaction."""
+        """It has happened: move the records, and with them what readers see, in one transaction."""
+
+    async def forget(self, number: int) -> None:
+        """Nothing of this intent is left to do."""
 
     async def unsettled(self) -> list[Unsettled]:
         """What a killed process left half done, oldest first."""

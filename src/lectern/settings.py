@@ -6,18 +6,22 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from lectern.domain.errors import ConfigError
 
 PREFIX = "LECTERN_"
+ENV_FILE = ".env"
 
 
 class Settings(BaseSettings):
     """Everything an operator can set; only `wiring` and the borders ever see it."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=ENV_FILE, env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     home: Path | None = Field(
         default=None, description="Folder that holds everything local; default: the nearest .lectern/ upward."
@@ -87,7 +91,8 @@ def _shown(loc: tuple[int | str, ...], value: object) -> str:
 
 def _refuse_unknown() -> None:
     known = {_variable((name,)) for name in Settings.model_fields}
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    given = {*os.environ, *dotenv_values(ENV_FILE)}
+    unknown = sorted(name for name in given if name.upper().startswith(PREFIX) and name.upper() not in known)
     if unknown:
         raise ConfigError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
 

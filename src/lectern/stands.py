@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
-from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError
+from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError, ProviderError
 from lectern.domain.filters import ChunkFilter
 from lectern.ports import BookEntry, ChunkIndex, Embedder, Stand
 
@@ -52,13 +52,14 @@ class OpenShelf:
     async def verify(self, entry: BookEntry) -> bool:
         """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
         book_id = entry.manifest.book_id
-        index = await self.index(entry.collection_name)
         where = ChunkFilter(book_id=book_id)
-        if await index.read(lambda view: view.count(where)) == entry.total_chunks:
-            self._damaged.discard(book_id)
-        else:
-            self._damaged.add(book_id)
-        return book_id not in self._damaged
+        try:
+            index = await self.index(entry.collection_name)
+            sound = await index.read(lambda view: view.count(where)) == entry.total_chunks
+        except (IndexDamaged, ProviderError):  # one book's trouble must not keep the others, or the doctor, out
+            sound = False
+        (self._damaged.discard if sound else self._damaged.add)(book_id)
+        return sound
 
     def _embedder(self, entry: BookEntry) -> Embedder:
         try:

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lectern.domain.chunks import StampedChunk
-from lectern.domain.errors import UnknownLesson
+from lectern.domain.errors import BadInput, UnknownLesson
 from lectern.domain.evidence import Findings, SearchMode
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
 from lectern.domain.outlines import Outline, outline_of
-from lectern.domain.queries import Scope, SearchQuery
+from lectern.domain.queries import SEARCH_LIMIT, Scope, SearchQuery
 from lectern.domain.replies import Reply
 from lectern.home import Home, find_home
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
-from lectern.ingestion.replacing import recover
+from lectern.ingestion.replacing import recover, verify_all
 from lectern.ports import Answerer, BookEntry, Stand
 from lectern.retrieval.scope import resolve_book
 from lectern.retrieval.search import HybridSearch
@@ -62,7 +62,9 @@ class Lectern:
         mode: SearchMode = "hybrid",
         scope: Scope | None = None,
     ) -> Findings:
-        """The passages of a book that are nearest to a text."""
+        """The passages of a book that are nearest to a text; `limit` is 1 to 20."""
+        if not 1 <= limit <= SEARCH_LIMIT:
+            raise BadInput(f"limit must be 1 to {SEARCH_LIMIT}, not {limit}", field="limit")
         return await self.finder(SearchQuery(text=text, scope=_in_book(scope, book), limit=limit, mode=mode))
 
     async def ask(self, text: str, *, book: str | None = None, top_k: int = 5, scope: Scope | None = None) -> Reply:
@@ -128,8 +130,11 @@ class Lectern:
     def _answerer(self) -> Answerer:
         from lectern.answering.agent import offline_answerer
         from lectern.answering.offline import OfflineWriter
+        from lectern.embedders.minilm import LocalEmbedder
 
-        return offline_answerer(OfflineWriter(self.workshop.shelf.current.embedder))
+        return offline_answerer(
+            OfflineWriter(LocalEmbedder())
+        )  # whoever embeds the book, no sentence leaves the machine
 
     def _rules(self) -> AnsweringRules:
         from lectern.answering.ask import AnsweringRules
@@ -160,6 +165,7 @@ async def open_lectern(settings: Settings | None = None, *, create: bool = True)
         shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), parts.index, parts.embedder_of)
         ledger = SqlLedger(engine)
         await recover(ledger, shelf)
+        await verify_all(ledger, shelf)
         rules = ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
         shop = Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=rules)
         finder = HybridSearch(shelf, ledger, settings.default_book)

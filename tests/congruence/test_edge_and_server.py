@@ -110,19 +110,33 @@ async def test_edge_and_server_agree(tmp_path: Path) -> None:
 
 
 def assert_same(ours: list[Candidate], theirs: list[Candidate]) -> None:
-    """Scores agree; a chunk that only one side proposes ties with the last that both do."""
+    """Scores agree; what only one side proposes ties, in one of its scores, with the least that the other proposes."""
     left, right = ({one.stored.chunk.id: one for one in side} for side in (ours, theirs))
     for chunk_id in left.keys() & right.keys():
         assert left[chunk_id].cosine == pytest.approx(right[chunk_id].cosine, abs=TIE)
         assert left[chunk_id].bm25 == pytest.approx(right[chunk_id].bm25, abs=1e-3)
-    for chunk_id in left.keys() ^ right.keys():
-        one = (left.get(chunk_id) or right.get(chunk_id)).bm25
-        others = [other.bm25 for other in ours]
-        assert any(abs(one - other) < 1e-3 for other in others if other != one) or one in others
+    for mine, others in ((left, right), (right, left)):
+        for chunk_id in mine.keys() - others.keys():
+            assert others, "one side found nothing"
+            one = mine[chunk_id]
+            close_words = any(abs(one.bm25 - other.bm25) < 1e-3 for other in others.values())
+            close_meaning = any(abs(one.cosine - other.cosine) < TIE for other in others.values())
+            assert close_words or close_meaning
+
+
+def test_a_difference_would_be_noticed() -> None:
+    """The comparison can fail: a side that finds nothing, or something else, does not agree."""
+    one, other = (
+        Candidate(stored=indexed(chunk(text)).stored, cosine=cosine, bm25=bm25)
+        for text, cosine, bm25 in (("first text", 0.9, 3.0), ("second text", 0.1, 1.0))
+    )
+    for pair in (([one], []), ([], [one]), ([one], [other])):
+        with pytest.raises(AssertionError):
+            assert_same(*pair)
 
 
 async def test_no_filter_ever_shows_a_foreign_chunk(tmp_path: Path) -> None:
-    """20,000 random filters on both engines' listing and search: exactly what the filter says, never another book's."""
+    """20,000 random filters on listing and search: exactly what the filter says, never another book's."""
     chance = random.Random(5)
     everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]
     async with open_edge_index(tmp_path, "one", DIMENSIONS) as edge:

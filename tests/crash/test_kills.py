@@ -30,8 +30,10 @@ FAILPOINTS = (
     "ledger.intended",
     "ledger.before-settle",
     "ledger.settled",
+    "ledger.forgotten",
     "ledger.before-save-book",
     "ledger.saved-book",
+    "database.migrating",
     "index.created",
     "index.before-ready",
     "index.put",
@@ -145,7 +147,7 @@ def test_no_kill_leaves_anything_wrong(tmp_path: Path, kills: int) -> None:
 def test_every_named_instant_is_reached_and_survived(tmp_path: Path, name: str) -> None:
     """Each failpoint exists in the code, kills, and is mended."""
     campaign = Campaign(tmp_path, seed=7)
-    if not name.startswith("index.") or name in {"index.put", "index.before-drop", "index.changed"}:
+    if not name.startswith(("index.", "database.")) or name in {"index.put", "index.before-drop", "index.changed"}:
         assert in_child(lambda: _ingest(campaign)) == 0
         campaign.author._change_a_line()
 

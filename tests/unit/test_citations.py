@@ -42,7 +42,7 @@ def test_every_marker_left_has_a_source(draft: str) -> None:
     """Whatever a model writes, what remains cites only passages of this dossier."""
     cited = cite(draft, DOSSIER)
 
-    numbers = {int(number) for number in re.findall(r"\[(\d+)\]", cited.text)}
+    numbers = {int(number) for number in re.findall(r"\[(\d{1,4})\]", cited.text)}
     assert numbers <= {citation.number for citation in cited.citations}
     assert all(citation.hit in DOSSIER.hits for citation in cited.citations)
 
@@ -61,3 +61,20 @@ def test_an_excerpt_holds_the_cited_sentence() -> None:
     text = f"{'before ' * 200}The node sleeps for five seconds. {'after ' * 200}"
 
     assert "The node sleeps for five seconds." in excerpt(text, "The node sleeps for five seconds.")
+
+
+def test_numbers_in_code_and_links_are_no_citations() -> None:
+    """An index in code and a link's text stay as they are, and cite nothing."""
+    draft = "Read `msg.ranges[0]` and `msg.ranges[2]`, see [2](https://example.org) [1]."
+
+    cited = cite(draft, DOSSIER)
+
+    assert cited.text == draft
+    assert (len(cited.citations), cited.invented) == (1, 0)
+
+
+def test_an_excerpt_finds_a_sentence_over_two_lines() -> None:
+    """A sentence that the source breaks over lines is in what the reader sees."""
+    text = f"{'before ' * 200}The node sleeps\nfor five seconds. {'after ' * 200}"
+
+    assert "The node sleeps\nfor five seconds." in excerpt(text, "The node sleeps for five seconds.")

@@ -11,7 +11,9 @@ from lectern.domain.replies import Citation
 
 PASSAGE_LENGTH = 500
 
-_MARKER = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
+_CODE = r"(?P<code>`+[^`\n]*`+)"  # `ranges[0]` cites nothing
+_MARKER = r"\[(?P<numbers>\d{1,4}(?:\s*,\s*\d{1,4})*)\](?!\()"  # nor does the text of a link
+_CODE_OR_MARKER = re.compile(f"{_CODE}|{_MARKER}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,10 @@ def cite(draft: str, dossier: Dossier) -> Cited:
 
     def renumber(marker: re.Match[str]) -> str:
         nonlocal invented
+        if marker.group("code") is not None:
+            return marker.group()
         kept = []
-        for number in (int(part) for part in marker.group(1).split(",")):
+        for number in (int(part) for part in marker.group("numbers").split(",")):
             if dossier.passage(number) is None:
                 invented += 1
                 continue
@@ -41,7 +45,7 @@ def cite(draft: str, dossier: Dossier) -> Cited:
             kept.append(f"[{order[number]}]")
         return "".join(kept)
 
-    text = _tidy(_MARKER.sub(renumber, draft))
+    text = _tidy(_CODE_OR_MARKER.sub(renumber, draft))
     citations = []
     for number, position in order.items():
         hit = dossier.passage(number)
@@ -58,15 +62,31 @@ def _tidy(text: str) -> str:
 
 def _before(draft: str, end: int) -> str:
     """The sentence that a marker closes."""
-    return _MARKER.split(draft[:end])[-1].strip()
+    ends = [marker.end() for marker in _markers(draft[:end])]
+    return draft[ends[-1] if ends else 0 : end].strip()
+
+
+def has_marker(text: str) -> bool:
+    """Whether a text of the book's own would be read as a citation."""
+    return bool(_markers(text))
+
+
+def _markers(text: str) -> list[re.Match[str]]:
+    return [found for found in _CODE_OR_MARKER.finditer(text) if found.group("code") is None]
+
+
+def _where(text: str, sentence: str) -> int:
+    """Where a sentence begins, however its lines are broken; the beginning where it is not found."""
+    words = sentence.split()
+    found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+    return found.start() if found else 0
 
 
 def excerpt(text: str, sentence: str) -> str:
     """At most 500 characters of a passage around a sentence, cut at words."""
     if len(text) <= PASSAGE_LENGTH:
         return text
-    found = text.find(sentence) if sentence else -1
-    found = max(found, 0)
+    found = _where(text, sentence)
     room = PASSAGE_LENGTH - 2  # for the two ellipses
     start = max(0, min(found - max(0, (room - len(sentence)) // 2), len(text) - room))
     end = min(len(text), start + room)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lectern.answering.citations import has_marker
 from lectern.answering.sentences import sentences_of
 from lectern.answering.words import stems, telling_stems
 from lectern.ports import Embedder, Vector
@@ -42,7 +43,12 @@ class OfflineWriter:
 
     async def write(self, question: str, passages: Sequence[Passage]) -> str:
         """The best sentences with their numbers, or nothing where there is none."""
-        found = [(passage.number, sentence) for passage in passages for sentence in sentences_of(passage.text)]
+        found = [
+            (passage.number, sentence)
+            for passage in passages
+            for sentence in sentences_of(passage.text)
+            if not has_marker(sentence)  # a footnote of the book's own would read as a citation of ours
+        ]
         if not found:
             return ""
         texts = [sentence for _, sentence in found]

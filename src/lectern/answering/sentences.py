@@ -1,4 +1,4 @@
-"""The statements of a passage. A sentence is a verbatim piece of its passage, so that a quotation can be found again:
+"""The statements of a passage. A sentence is a piece of its passage, word for word, so that it can be found again:
 markup at its head (bullets, quote marks) is left off, nothing inside is changed. Code, tables and headings state
 nothing by themselves."""
 

@@ -28,7 +28,7 @@ REFUSED = 4
 def command(  # noqa: PLR0913  # one parameter an option
     question: Annotated[str, typer.Argument(help="The question, 1 to 1000 characters.")],
     book: Book = None,
-    top_k: Annotated[int, typer.Option("--top-k", help="How many passages to read, 1 to 20.")] = 5,
+    top_k: Annotated[int, typer.Option("--top-k", help="How many passages to read, 1 to 100.")] = 5,
     tier: Tier = None,
     module: Module = None,
     chapter_min: ChapterMin = None,

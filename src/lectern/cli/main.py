@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from lectern.cli import ask, books, doctor, ingest, search, serve
+from lectern.cli.eval import app as evals
 from lectern.version import __version__
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app.command("chunks")(books.chunks)
 app.command("books")(books.books)
 app.command("doctor")(doctor.command)
 app.command("serve")(serve.command)
+app.add_typer(evals, name="eval")
 
 
 @app.callback(invoke_without_command=True)

@@ -55,7 +55,9 @@ async def _serve(host: str, port: int) -> None:
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         token = secrets.token_urlsafe(32)
         async with open_lectern() as lectern:
-            config = uvicorn.Config(create_app(lectern, token), log_level="warning", access_log=False)
+            config = uvicorn.Config(
+                create_app(lectern, token, f"[{host}]" if ":" in host else host), log_level="warning", access_log=False
+            )
             with lectern.home.serving(url, token):
                 await Server(config).serve(sockets=[listener])
 

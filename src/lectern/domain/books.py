@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -15,6 +16,7 @@ LEVELS: tuple[str, ...] = get_args(Level)
 LAYERS: tuple[str, ...] = get_args(Layer)
 TIERS = (1, 2, 3, 4)
 TOP_TIER = 4  # a reader with this tier can follow every lesson
+_NUMBERS = re.compile(r"(\d+)")
 MAIN_MODULE = "main"  # files above every module form this one
 
 
@@ -108,3 +110,11 @@ class Survey:
     lessons: tuple[LessonSource, ...]
     problems: tuple[Problem, ...]
     files_discovered: int
+
+
+def natural(path: str) -> tuple[tuple[tuple[int, int, str], ...], ...]:
+    """Path order with numbers sorted as numbers: `lesson-2` comes before `lesson-10`."""
+    return tuple(
+        tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in _NUMBERS.split(step) if part)
+        for step in path.split("/")
+    )

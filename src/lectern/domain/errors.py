@@ -10,7 +10,7 @@ LecternError
     WrongBook           another folder under this name, or too much would go
   ConfigError         the operator can fix it       409 / exit 2
     IndexMismatch       built by another model or an older schema
-    IndexDamaged        the files of the index do not load
+    IndexDamaged        the files of the index do not load   503
     ModelDamaged        the weights are not the ones that were shipped
     InUse               another process owns the data
   Busy                a job or turn is under way    409 / exit 2
@@ -82,6 +82,8 @@ class IndexMismatch(ConfigError):
 
 class IndexDamaged(ConfigError):
     """The index's files do not load; never answered as if the book were empty."""
+
+    status = 503
 
 
 class ModelDamaged(ConfigError):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lectern.domain.books import Manifest
+from lectern.domain.books import Manifest, natural
 from lectern.domain.jobs import IngestionRecord
 
 
@@ -61,11 +60,6 @@ def outline_of(manifest: Manifest, records: Iterable[IngestionRecord]) -> Outlin
         title=manifest.title,
         modules=tuple(_module(slug, some) for slug, some in modules.items() if some),
     )
-
-
-def natural(path: str) -> list[tuple[int, str]]:
-    """A sort key under which `lesson-10` follows `lesson-9`."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path)]
 
 
 def _module(slug: str, records: Sequence[IngestionRecord]) -> OutlineModule:

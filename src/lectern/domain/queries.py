@@ -8,7 +8,8 @@ from lectern.domain.errors import BadInput
 from lectern.domain.evidence import SearchMode
 
 QUERY_LENGTH = (3, 1000)  # characters after strip
-SEARCH_LIMIT = (1, 20)
+SEARCH_LIMIT = 20  # results of a search
+MOST_HITS = 100  # passages that a question may be answered from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +43,8 @@ class SearchQuery:
             raise BadInput(
                 f"the query must have {low} to {high} characters, not {len(self.text.strip())}", field="text"
             )
-        low, high = SEARCH_LIMIT
-        if not low <= self.limit <= high:
-            raise BadInput(f"limit must be {low} to {high}, not {self.limit}", field="limit")
+        if not 1 <= self.limit <= MOST_HITS:
+            raise BadInput(f"top_k must be 1 to {MOST_HITS}, not {self.limit}", field="top_k")
         if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
             raise BadInput(
                 f"similarity_threshold must be 0 to 1, not {self.similarity_threshold}", field="similarity_threshold"

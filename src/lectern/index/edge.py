@@ -83,6 +83,7 @@ class EdgeView:
                 qdrant.ScrollRequest(offset=offset, limit=PAGE, filter=scope, with_payload=True)
             )
             found += [schema.from_payload(record.id, record.payload) for record in records]
+            await asyncio.sleep(0)  # a long book must not hold up who needs no index
             if offset is None:
                 return sorted(found, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
 
@@ -136,8 +137,7 @@ class EdgeIndex:
             if chunk.book_id != book_id:
                 raise ValueError(f"a chunk of {chunk.book_id!r} among those of {book_id!r}")
         for change in changes:
-            # Once begun it is finished: a caller that is cancelled must not leave readers with half of it.
-            await asyncio.shield(asyncio.ensure_future(self._apply(change)))
+            await self._apply(change)
         reached("index.before-flush")
         with sound(self.collection):
             self._shard.flush()

@@ -4,7 +4,8 @@ folder."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -16,7 +17,8 @@ from lectern.domain.jobs import IngestionRecord
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import change, clear
 from lectern.ingestion.stamping import vector_key
-from lectern.ports import BookEntry, Change, ChunkIndex, Intent
+from lectern.ports import BookEntry, Change, ChunkIndex, Intent, Stand
+from lectern.reading.survey import survey
 
 Kind = Literal["orphan chunks", "damaged lesson", "unknown book", "left-over collection", "unused vectors"]
 
@@ -51,29 +53,29 @@ async def examine(shop: Workshop, *, mend: bool) -> AsyncIterator[Finding]:
 
 async def _examine_book(shop: Workshop, entry: BookEntry, *, mend: bool) -> AsyncIterator[Finding]:
     book_id = entry.manifest.book_id
+    rebuilt = shop.shelf.current.index.collection  # where an unfinished rebuild goes on
     for collection in await shop.ledger.collections(book_id):
-        if collection != entry.collection_name:
-            index = await shop.shelf.index(collection)
+        if collection not in {entry.collection_name, rebuilt}:
             if mend:
-                await clear(shop.ledger, index, book_id)
+                await clear(shop.ledger, await shop.shelf.index(collection), book_id)
             detail = f"chunks of an earlier embedder are still in {collection!r}"
             yield Finding(kind="left-over collection", book_id=book_id, detail=detail, mended=mend)
     index = await shop.shelf.index(entry.collection_name)
     records = await shop.ledger.records(book_id, entry.collection_name)
     where = ChunkFilter(book_id=book_id)
     held = {str(stored.chunk.id): stored for stored in await index.read(lambda view: view.chunks(where))}
-    orphans, damaged = _compare(held, records)
-    if orphans or damaged:
-        outcome = await _mend(shop, entry, index, orphans, damaged) if mend else ""
-        if mend and (mended := await shop.ledger.book(book_id)):
-            await shop.shelf.verify(mended)
-        if orphans:
-            yield Finding(
-                kind="orphan chunks", book_id=book_id, detail=f"{len(orphans)} that no lesson has", mended=mend
-            )
+    orphans, damaged = await asyncio.to_thread(_compare, held, records)
+    if orphans:
+        if mend:
+            await _drop(shop, entry, index, orphans, ())
+        yield Finding(kind="orphan chunks", book_id=book_id, detail=f"{len(orphans)} that no lesson has", mended=mend)
+    if damaged:
+        trouble = await _read_again(shop, entry, index, damaged) if mend else None
         for record in damaged:
-            detail = f"{record.source_file}{outcome}"
-            yield Finding(kind="damaged lesson", book_id=book_id, detail=detail, mended=mend and not outcome)
+            detail = record.source_file if trouble is None else f"{record.source_file}: {trouble}"
+            yield Finding(kind="damaged lesson", book_id=book_id, detail=detail, mended=mend and trouble is None)
+    if mend and (mended := await shop.ledger.book(book_id)):
+        await shop.shelf.verify(mended)
 
 
 def _compare(
@@ -90,24 +92,31 @@ def _compare(
     return orphans, damaged
 
 
-async def _mend(
-    shop: Workshop, entry: BookEntry, index: ChunkIndex, orphans: list[str], damaged: list[IngestionRecord]
-) -> str:
-    """Drop what nobody knows, forget what is wrong, and read it again; says why where that could not be done."""
+async def _drop(
+    shop: Workshop, entry: BookEntry, index: ChunkIndex, chunks: Sequence[str], retired: Sequence[str]
+) -> None:
     book_id = entry.manifest.book_id
-    bad = tuple(chunk for record in damaged for chunk in record.chunk_ids)
-    gone = Change(put=(), drop=(*orphans, *bad), language=entry.manifest.language)
-    retired = tuple(record.source_file for record in damaged)
-    await change(shop.ledger, index, book_id, [Intent(change=gone, records=(), retired=retired)])
-    if not damaged:
-        return ""
+    gone = Change(put=(), drop=tuple(chunks), language=entry.manifest.language)
+    with shop.alone(book_id):
+        await change(shop.ledger, index, book_id, [Intent(change=gone, records=(), retired=tuple(retired))])
+
+
+async def _read_again(
+    shop: Workshop, entry: BookEntry, index: ChunkIndex, damaged: Sequence[IngestionRecord]
+) -> str | None:
+    """Forget what is wrong and ingest the book; says why where that cannot be done, and then nothing is taken away."""
+    book_id, folder = entry.manifest.book_id, Path(entry.source)
+    if entry.collection_name != shop.shelf.current.index.collection:
+        return f"it is of another embedder; run: lectern ingest {entry.source} --book {book_id}"
     try:
-        request = IngestRequest(folder=Path(entry.source), book_id=book_id)
-        async for _ in ingest(request, shop):
+        await asyncio.to_thread(survey, folder, book_id=book_id, rules=shop.rules)
+        bad = [chunk for record in damaged for chunk in record.chunk_ids]
+        await _drop(shop, entry, index, bad, [record.source_file for record in damaged])
+        async for _ in ingest(IngestRequest(folder=folder, book_id=book_id, replace=True), shop):
             pass
     except LecternError as exc:
-        return f" was taken out and could not be read again ({exc}); run: lectern ingest PATH --book {book_id}"
-    return ""
+        return f"it could not be read again ({exc}); run: lectern ingest PATH --book {book_id}"
+    return None
 
 
 async def _examine_vectors(shop: Workshop, entries: list[BookEntry], *, mend: bool) -> AsyncIterator[Finding]:
@@ -120,10 +129,24 @@ async def _examine_vectors(shop: Workshop, entries: list[BookEntry], *, mend: bo
             stand = await shop.shelf.stand(entry)
         except LecternError:
             return  # an embedder that cannot run here may need its vectors elsewhere
-        where = ChunkFilter(book_id=entry.manifest.book_id)
-        for stored in await stand.index.read(lambda view, where=where: view.chunks(where)):  # type: ignore[misc]
-            windows = stand.embedder.passages(stored.chunk.trail, stored.chunk.text)
-            used |= {vector_key(stand.embedder.fingerprint, window) for window in windows}
+        used |= await _used(stand, entry.manifest.book_id)
+        if entry.collection_name != shop.shelf.current.index.collection:
+            used |= await _used(shop.shelf.current, entry.manifest.book_id)  # an unfinished rebuild
     pruned = await shop.vectors.prune(used)
     if pruned:
         yield Finding(kind="unused vectors", book_id=None, detail=f"{pruned} that no chunk uses", mended=True)
+
+
+async def _used(stand: Stand, book_id: str) -> set[str]:
+    """The names of all vectors that a book's chunks have in a collection."""
+    where = ChunkFilter(book_id=book_id)
+    held = await stand.index.read(lambda view: view.chunks(where))
+
+    def names() -> set[str]:
+        found: set[str] = set()
+        for stored in held:
+            windows = stand.embedder.passages(stored.chunk.trail, stored.chunk.text)
+            found |= {vector_key(stand.embedder.fingerprint, window) for window in windows}
+        return found
+
+    return await asyncio.to_thread(names)

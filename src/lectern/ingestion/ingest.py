@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lectern.domain.books import Problem, Survey
 from lectern.domain.clock import utc_now
-from lectern.domain.errors import IndexDamaged, LecternError
+from lectern.domain.errors import Busy, IndexDamaged, LecternError
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
-from lectern.ingestion.replacing import ReadReplacement, change, clear, intent_of
+from lectern.ingestion.replacing import ReadReplacement, change, clear, intent_of, recover
 from lectern.ingestion.report import Tally
 from lectern.ingestion.stamping import VectorSource
 from lectern.ports import BookEntry, Change, Intent, Ledger, Shelf, Stand, VectorCache
@@ -46,14 +47,40 @@ class Workshop:
     shelf: Shelf
     vectors: VectorCache
     rules: ReadingRules
+    running: set[str] = field(default_factory=set)  # books with a job under way
+
+    @contextmanager
+    def alone(self, book_id: str) -> Iterator[None]:
+        """One job per book at a time."""
+        if book_id in self.running:
+            raise Busy(f"{book_id!r} is being ingested already; wait until that job has ended")
+        self.running.add(book_id)
+        try:
+            yield
+        finally:
+            self.running.discard(book_id)
 
 
 async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEvent]:
     """Bring the index to what the folder says. `Finished` comes last, failed or not; a dry run ends with its plan."""
-    tally: Tally | None = None
+    found = await _survey(request, shop)
+    with shop.alone(found.manifest.book_id):
+        number = 0 if request.dry_run else await shop.ledger.next_job_id(found.manifest.book_id)
+        tally = Tally(job_id=number, book_id=found.manifest.book_id, mode=request.mode, started_at=utc_now())
+        try:
+            async for event in _rounds(request, shop, found, tally):
+                yield event
+        except LecternError as exc:
+            yield Finished(job=tally.job("failed", str(exc)))
+            raise
+        if not request.dry_run:
+            yield Finished(job=tally.job("completed"))
+
+
+async def _rounds(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally) -> AsyncIterator[JobEvent]:
+    """Plan and carry out, again where files changed meanwhile: what was done is done, the rest is planned anew."""
     for rounds_left in reversed(range(ROUNDS)):
-        run = await _begin(request, shop, tally, patient=rounds_left > 0)
-        tally = run.tally
+        run = await _begin(request, shop, found, tally, patient=rounds_left > 0)
         yield Planned(job=tally.job(), plan=run.plan)
         reached("ingest.planned")
         if request.dry_run:
@@ -61,27 +88,28 @@ async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEve
         try:
             async for event in run.events():
                 yield event
-            break
         except FileChanged:
-            continue  # what was done is done; the rest is planned again
-        except LecternError as exc:
-            yield Finished(job=tally.job("failed", str(exc)))
-            raise
-    assert tally is not None
-    yield Finished(job=tally.job("completed"))
+            found = await _survey(request, shop)
+        else:
+            return
 
 
-async def _begin(request: IngestRequest, shop: Workshop, tally: Tally | None, *, patient: bool) -> _Run:
-    """Survey and plan; refuse what would wipe the book out."""
-    found = await asyncio.to_thread(survey, request.folder, book_id=request.book_id, rules=shop.rules)
+async def _survey(request: IngestRequest, shop: Workshop) -> Survey:
+    return await asyncio.to_thread(survey, request.folder, book_id=request.book_id, rules=shop.rules)
+
+
+async def _begin(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally, *, patient: bool) -> _Run:
+    """Finish what was left half done, plan, and refuse what would wipe the book out."""
     book_id, stand = found.manifest.book_id, shop.shelf.current
+    await recover(shop.ledger, shop.shelf, book_id)
     records = await shop.ledger.records(book_id, stand.index.collection)
     plan = plan_ingestion(found, records, request.mode)
     if not request.replace:
-        refuse_wrong_book(found, records, plan)
-    if tally is None:
-        number = 0 if request.dry_run else await shop.ledger.next_job_id(book_id)
-        tally = Tally(job_id=number, book_id=book_id, mode=request.mode, started_at=utc_now())
+        entry = await shop.ledger.book(book_id)
+        known = records
+        if entry and entry.collection_name != stand.index.collection:  # the book as readers know it
+            known = await shop.ledger.records(book_id, entry.collection_name)
+        refuse_wrong_book(found, known, plan_ingestion(found, known, request.mode))
     tally.begin(found, records, plan)
     return _Run(request=request, shop=shop, stand=stand, found=found, plan=plan, tally=tally, patient=patient)
 

@@ -3,6 +3,7 @@ process killed anywhere in between is mended by `recover`, which carries the int
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,20 +51,33 @@ def intent_of(
 
 
 async def change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequence[Intent]) -> None:
-    """Write the intents down, then carry them out."""
+    """Write the intents down, carry them out, settle. Once begun it is finished, even where the caller is cancelled:
+    an intent left behind would be carried out again by a later start, over newer chunks."""
+    work = asyncio.ensure_future(_change(ledger, index, book_id, intents))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
+
+
+async def _change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequence[Intent]) -> None:
     number = await ledger.intend(book_id, index.collection, intents)
     work = Unsettled(number=number, book_id=book_id, collection=index.collection, intents=tuple(intents))
     await _carry_out(ledger, index, work)
 
 
-async def recover(ledger: Ledger, shelf: Shelf) -> int:
-    """Carry out what a killed process left half done; how many notes it left."""
-    left = await ledger.unsettled()
-    for work in left:
-        await _carry_out(ledger, await shelf.index(work.collection), work)
+async def recover(ledger: Ledger, shelf: Shelf, book_id: str | None = None) -> None:
+    """Carry out what a killed process, or a server that went away, left half done; of one book or of all."""
+    for work in await ledger.unsettled():
+        if book_id in {None, work.book_id}:
+            await _carry_out(ledger, await shelf.index(work.collection), work)
+
+
+async def verify_all(ledger: Ledger, shelf: Shelf) -> None:
+    """Look at every book once: an index that lost something is not served as if the book were shorter."""
     for entry in await ledger.books():
-        await shelf.verify(entry)  # an index that lost something is not served as if the book were shorter
-    return len(left)
+        await shelf.verify(entry)
 
 
 async def clear(ledger: Ledger, index: ChunkIndex, book_id: str) -> int:
@@ -80,6 +94,7 @@ async def clear(ledger: Ledger, index: ChunkIndex, book_id: str) -> int:
 async def _carry_out(ledger: Ledger, index: ChunkIndex, work: Unsettled) -> None:
     changes = [intent.change for intent in work.intents]
     await index.replace(work.book_id, work.number, changes, commit=lambda: ledger.settle(work))
+    await ledger.forget(work.number)
 
 
 def _record(source: LessonSource, chunks: Sequence[Chunk]) -> IngestionRecord:

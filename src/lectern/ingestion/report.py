@@ -29,6 +29,7 @@ class Tally:
     deleted_files: set[str] = field(default_factory=set)
     before: set[str] | None = None  # until the first plan
     after: set[str] = field(default_factory=set)
+    put: int = 0  # chunks written
     embedded: int = 0
     problems: list[Problem] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -38,7 +39,10 @@ class Tally:
         """Take over what is known before the first lesson is read; again when a file changed meanwhile."""
         self.discovered = survey.files_discovered
         self.unchanged = set(plan.unchanged) if plan.mode == "incremental" else set()
-        self.deleted_files |= set(plan.deleted)
+        there = {lesson.source_file for lesson in survey.lessons} | {problem.file for problem in survey.problems}
+        moved = {old for old, _ in plan.moved}
+        gone = {name for name in plan.deleted if name not in moved}
+        self.deleted_files = (self.deleted_files | gone) - there
         self.problems = list(survey.problems)
         self.after = {chunk for record in records.values() for chunk in record.chunk_ids}
         if self.before is None:
@@ -46,6 +50,7 @@ class Tally:
 
     def changed(self, intent: Intent) -> None:
         """Count a replacement that is in the index."""
+        self.put += len(intent.change.put)
         self.after -= set(intent.change.drop)
         self.after |= {chunk for record in intent.records for chunk in record.chunk_ids}
         self.processed |= {record.source_file for record in intent.records}
@@ -84,7 +89,7 @@ class Tally:
             chunks_deleted=len(before - self.after),
             chunks_kept=len(before & self.after),
             chunks_embedded=self.embedded,
-            chunks_per_second=round(len(self.after) / duration, 1) if over and duration else 0.0,
+            chunks_per_second=round(self.put / duration, 1) if over and duration else 0.0,
             stage_seconds={name: round(spent, 3) for name, spent in self.seconds.items()},
             warnings=tuple(problem for problem in self.problems if problem.severity == "warning"),
             errors=errors,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lectern.domain.books import Problem
+from lectern.domain.books import Problem, natural
 from lectern.reading.problems import Unreadable, error, warning
 
 SUFFIXES = (".md", ".mdx")
@@ -33,14 +33,6 @@ class Found:
     side_files: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     unusable: int = 0  # Markdown files that are in `problems` instead of `files`
-
-
-def natural(path: str) -> tuple[tuple[tuple[int, int, str], ...], ...]:
-    """Path order with numbers sorted as numbers: `lesson-2` comes before `lesson-10`."""
-    return tuple(
-        tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in _NUMBERS.split(step) if part)
-        for step in path.split("/")
-    )
 
 
 def find_files(root: Path, exclude: Iterable[str] = ()) -> Found:

@@ -15,7 +15,7 @@ from lectern.reading.tags import Tag, TagScanner
 Span = tuple[int, int]
 
 _NEXT = re.compile(
-    r"(?P<escape>\\[\\`<{$])|(?P<ticks>`+)|(?P<comment><!--)|(?P<mdx>\{/\*)|(?P<tag><(?=[A-Za-z/>!?]))"
+    r"(?P<escape>(?:\\[\\`<{$])++)|(?P<ticks>`+)|(?P<comment><!--)|(?P<mdx>\{/\*)|(?P<tag><(?=[A-Za-z/>!?]))"
     r"|(?P<math>^[ \t>]*(?:\$\$|\\\[[ \t]*$))|(?P<esm>^(?:import|export)\b)",
     re.MULTILINE,
 )

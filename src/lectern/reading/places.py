@@ -8,9 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lectern.domain.books import LessonPlace, Problem
+from lectern.domain.books import LessonPlace, Problem, natural
 from lectern.reading import values
-from lectern.reading.files import natural
 from lectern.reading.frontmatter import FrontMatter
 from lectern.reading.manifest import Declared
 from lectern.reading.numbers import folder_number, leading_number, lesson_number, worded_numbers

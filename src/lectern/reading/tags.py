@@ -27,7 +27,7 @@ _HTML = _INLINE | frozenset(
     "table tbody td template textarea tfoot th thead title tr track ul video path g rect circle line polyline polygon "
     "ellipse text tspan defs use math mi mo mn mrow mfrac msup msub".split()
 )
-_SPARE = 200_000  # look-ahead that any file may spend, besides four times its length
+_SPARE = 200_000  # look-ahead that any file may spend, besides twice its length
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class TagScanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.budget = 4 * len(text) + _SPARE
+        self.budget = 2 * len(text) + _SPARE
         self._closers: frozenset[str] | None = None
 
     @property

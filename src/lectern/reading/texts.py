@@ -10,6 +10,8 @@ from lectern.reading.frontmatter import FrontMatter, open_front_matter
 from lectern.reading.problems import Unreadable
 from lectern.reading.rules import ReadingRules
 
+MARKS_PER_TAG = 10  # backticks that cost as much as one tag
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonText:
@@ -28,10 +30,9 @@ def lesson_text(file: str, raw: bytes, rules: ReadingRules) -> LessonText:
     opened = open_front_matter(file, text, rules.max_front_matter_bytes)
     if (lines := text.count("\n") + 1) > rules.max_lines:
         raise Unreadable(f"the file has {lines:,} lines, the limit is {rules.max_lines:,}; split it into lessons")
-    if (tags := text.count("<") + text.count("{/*")) > rules.max_markup:
-        raise Unreadable(
-            f"the file has {tags:,} tags or comments, the limit is {rules.max_markup:,}; split it into lessons"
-        )
+    if (marks := text.count("<") + text.count("{/*") + text.count("`") // MARKS_PER_TAG) > rules.max_markup:
+        limit = f"the limit is {rules.max_markup:,}; split it into lessons"
+        raise Unreadable(f"the file has {marks:,} tags, comments or runs of code marks, {limit}")
     body = "\n".join(text.split("\n")[opened.body_line :])
     if not body.strip():
         raise Unreadable("there is nothing below the front matter; write the lesson or remove the file")

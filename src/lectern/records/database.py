@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy import URL, Connection, event, inspect, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from lectern.domain.errors import ConfigError
@@ -20,29 +21,34 @@ HEAD = "0001"  # the newest migration; a test holds it against the folder
 
 
 @asynccontextmanager
-async def open_database(url: str) -> AsyncIterator[AsyncEngine]:
+async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
     """An engine whose tables are those of this version."""
-    engine = create_async_engine(url, **_engine_options(url))
+    options = {"pool_size": 1, "max_overflow": 0} if url.get_backend_name() == "sqlite" else {}
+    engine = create_async_engine(url, **options)
     try:
-        if url.startswith("sqlite"):
+        if engine.dialect.name == "sqlite":
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+            event.listen(engine.sync_engine, "begin", _begin_sqlite)
         await _migrate(engine)
         yield engine
     finally:
         await engine.dispose()  # aiosqlite's thread is not a daemon: an engine left open would keep the process alive
 
 
-def sqlite_url(path: Path) -> str:
-    """The URL of a SQLite file."""
-    return f"sqlite+aiosqlite:///{path}"
+def sqlite_url(path: Path) -> URL:
+    """The URL of a SQLite file, whatever characters its path has."""
+    return URL.create("sqlite+aiosqlite", database=str(path))
 
 
-def _engine_options(url: str) -> dict[str, int]:
-    return {"pool_size": 1, "max_overflow": 0} if url.startswith("sqlite") else {}
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
 
 
-def _prepare_sqlite(connection: object, _record: object) -> None:
-    cursor = connection.cursor()  # type: ignore[attr-defined]  # a DB-API connection
+def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401  # a DB-API connection
+    connection.isolation_level = (
+        None  # else the driver commits before every CREATE, and a killed migration is half done
+    )
+    cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

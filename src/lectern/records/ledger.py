@@ -69,12 +69,6 @@ class SqlLedger:
             reached("ledger.before-save-book")
         reached("ledger.saved-book")
 
-    async def forget_book(self, book_id: str) -> None:
-        """Forget a book whose chunks are gone."""
-        async with self._engine.begin() as connection:
-            for table in (lessons, intents, books):
-                await connection.execute(delete(table).where(table.c.book_id == book_id))
-
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
         query = select(lessons).where(lessons.c.book_id == book_id, lessons.c.collection == collection)
@@ -106,7 +100,7 @@ class SqlLedger:
         return number
 
     async def settle(self, done: Unsettled) -> None:
-        """It has happened: move the records, forget the intent, in one transaction."""
+        """It has happened: move the records, and with them what readers see, in one transaction."""
         gone = [name for intent in done.intents for name in intent.retired]
         gone += [record.source_file for intent in done.intents for record in intent.records]
         common = {"collection": done.collection, "generation": done.number}
@@ -120,9 +114,14 @@ class SqlLedger:
                 await connection.execute(insert(lessons), rows)
             book = update(books).where(books.c.book_id == done.book_id)
             await connection.execute(book.values(epoch=books.c.epoch + 1))
-            await connection.execute(delete(intents).where(intents.c.number == done.number))
             reached("ledger.before-settle")
         reached("ledger.settled")
+
+    async def forget(self, number: int) -> None:
+        """Nothing of this intent is left to do."""
+        async with self._engine.begin() as connection:
+            await connection.execute(delete(intents).where(intents.c.number == number))
+        reached("ledger.forgotten")
 
     async def unsettled(self) -> list[Unsettled]:
         """What a killed process left half done, oldest first."""

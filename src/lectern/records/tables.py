@@ -52,6 +52,7 @@ intents = Table(
     Column("book_id", String(64), nullable=False),
     Column("collection", String(250), nullable=False),
     Column("body", LargeBinary, nullable=False),  # compressed JSON: enough to carry the replacement out again
+    sqlite_autoincrement=True,  # a number is a generation: it must never be given twice
 )
 
 jobs = Table(
@@ -60,6 +61,7 @@ jobs = Table(
     Column("job_id", Integer, primary_key=True, autoincrement=True),
     Column("book_id", String(64), nullable=False),
     Column("queued_at", String(30), nullable=False),
+    sqlite_autoincrement=True,
 )
 
 vectors = Table(

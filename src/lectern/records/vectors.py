@@ -33,12 +33,15 @@ class SqlVectorCache:
         return known
 
     async def remember(self, fresh: Mapping[str, Vector]) -> None:
-        """Keep these; a known key keeps its vector."""
+        """Keep these; a known key gets the new vector."""
+        keys = list(fresh)
         rows = [{"key": key, "vector": vector_to_bytes(vector)} for key, vector in fresh.items()]
         if not rows:
             return
         async with self._engine.begin() as connection:
-            await connection.execute(insert(vectors).prefix_with("OR IGNORE", dialect="sqlite"), rows)
+            for start in range(0, len(keys), SLICE):
+                await connection.execute(delete(vectors).where(vectors.c.key.in_(keys[start : start + SLICE])))
+            await connection.execute(insert(vectors), rows)
             reached("vectors.before-remember")
         reached("vectors.remembered")
 

@@ -9,6 +9,8 @@ from lectern.domain.filters import ChunkFilter
 from lectern.domain.queries import Scope
 from lectern.ports import BookEntry, Ledger
 
+MOST = 2**31  # of a chapter or lesson number: what every engine and database can compare
+
 
 async def resolve_book(book_id: str | None, ledger: Ledger, default: str | None) -> BookEntry:
     """The book that is meant: the one named, else the only one, else the configured default."""
@@ -61,5 +63,5 @@ def _known(field: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _whole(field: str, value: int | None) -> None:
-    if value is not None and value < 0:
-        raise BadInput(f"{field} must not be negative, but is {value}", field=field)
+    if value is not None and not 0 <= value <= MOST:
+        raise BadInput(f"{field} must be 0 to {MOST}, not {value}", field=field)

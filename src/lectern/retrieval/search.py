@@ -33,7 +33,8 @@ class HybridSearch:
         [vector] = await stand.embedder.embed([text], purpose="question")
 
         async def work(view: IndexView) -> tuple[list[Ranked], dict[str, tuple[Vector, ...]]]:
-            candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=CANDIDATES)
+            most = max(CANDIDATES, query.limit)
+            candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=most)
             ranked = rank(candidates, query.mode)
             if query.similarity_threshold is not None:
                 ranked = [one for one in ranked if one.similarity >= query.similarity_threshold]

@@ -271,6 +271,15 @@ def test_a_word_longer_than_a_chunk_is_cut(tmp_path: Path, junk: str) -> None:
         assert "".join(chunk.text for chunk in found).count("x") == junk.count("x")
 
 
+def test_an_endless_heading_is_cut_in_trails_and_left_out_of_urls(tmp_path: Path) -> None:
+    """Its words are in the text once, not in every chunk's trail and address."""
+    found = chunks(tmp_path, f"## {words(800)}\n\n{words(1000)}\n")
+
+    assert all(len(chunk.url) < 100 for chunk in found)
+    assert all(len(" ".join(chunk.trail)) < 500 for chunk in found)
+    assert all_words(found).count("word700") == 2
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [("# T", 0), ("ok", 0), ("# Title 123", 1), ("123456789", 0), ("1234567890", 1), ("# A\n\nb\n\n## C\n\nd", 1)],

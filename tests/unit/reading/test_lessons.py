@@ -153,6 +153,19 @@ def test_a_digest_changes_with_everything_that_reaches_a_chunk(tmp_path: Path, c
     assert before.digest != after.digest
 
 
+def test_a_digest_has_the_site_even_where_the_page_is_the_same(tmp_path: Path) -> None:
+    """Two generators may give a page one address and its headings different anchors."""
+    write(tmp_path, {"README.md": BODY})
+
+    digests = set()
+    for site in ("docusaurus", "mkdocs"):
+        (lesson,) = survey(write(tmp_path, {"lectern.toml": f"site = '{site}'"})).lessons
+        assert lesson.url == "/"
+        digests.add(lesson.digest)
+
+    assert len(digests) == 2
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from lectern.api.deps import LecternDep
-from lectern.api.schemas.common import Health
+from lectern.api.schemas.common import Health, Problem
 
 router = APIRouter(prefix="/health", tags=["operations"])
 
@@ -16,8 +16,9 @@ async def live() -> Health:
     return Health()
 
 
-@router.get("/ready", operation_id="healthReady")
+@router.get("/ready", operation_id="healthReady", responses={503: {"model": Problem}})
 async def ready(lectern: LecternDep) -> Health:
-    """Say that database and index can be read."""
-    await lectern.books()
+    """Say that the database and every book's index can be read."""
+    for entry in await lectern.books():
+        await lectern.workshop.shelf.stand(entry)
     return Health()

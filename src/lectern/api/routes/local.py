@@ -22,15 +22,13 @@ TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # a header's name
 
 
 @router.post("/local/{name}", response_model=None)
-async def act(
-    name: str, params: dict[str, Any], request: Request, lectern: LecternDep
-) -> StreamingResponse | JSONResponse:
+async def act(name: str, request: Request, lectern: LecternDep) -> StreamingResponse | JSONResponse:
     """Carry a command's action out and send its lines as they come."""
     expected = request.app.state.local_token
     given = request.headers.get(TOKEN_HEADER, "")
     if expected is None or not secrets.compare_digest(given.encode(), expected.encode()):
-        return problem(404, "Not Found")  # to a stranger the door is not there
-    return StreamingResponse(_lines(name, params, lectern), media_type="application/x-ndjson")
+        return problem(404, "Not Found")  # to a stranger the door is not there, so not even the body is looked at
+    return StreamingResponse(_lines(name, await request.json(), lectern), media_type="application/x-ndjson")
 
 
 async def _lines(name: str, params: dict[str, Any], lectern: Lectern) -> AsyncIterator[bytes]:

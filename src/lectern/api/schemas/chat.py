@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import UUID4, Field, StringConstraints
 
 from lectern.api.schemas.common import Filters, Response
 from lectern.domain.clock import utc_now
@@ -17,9 +17,7 @@ class ChatRequest(Filters):
     """A question about a book."""
 
     message: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
-    session_id: uuid.UUID | None = Field(
-        default=None, description="UUID v4 of the conversation; made up when left out."
-    )
+    session_id: UUID4 | None = Field(default=None, description="UUID v4 of the conversation; made up when left out.")
     stream: Literal[False] = Field(default=False, description="Streaming is not offered yet.")
     top_k: int = Field(default=5, ge=1, le=10, description="How many passages to retrieve.")
     similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least cosine of a passage.")

@@ -27,9 +27,9 @@ class Filters(Request):
     book_id: str | None = Field(default=None, description="The book; may be left out while only one is indexed.")
     hardware_tier_filter: int | None = Field(default=None, ge=1, le=4, description="This tier or lower.")
     module_filter: str | None = None
-    chapter_min: int | None = Field(default=None, ge=0)
-    chapter_max: int | None = Field(default=None, ge=0)
-    lesson_filter: int | None = Field(default=None, ge=0)
+    chapter_min: int | None = Field(default=None, ge=0, le=2**31)
+    chapter_max: int | None = Field(default=None, ge=0, le=2**31)
+    lesson_filter: int | None = Field(default=None, ge=0, le=2**31)
     proficiency_levels: list[str] | None = Field(default=None, description="Any of these.")
     layer_filter: str | None = None
     parent_doc_id: str | None = Field(default=None, description="One lesson only.")

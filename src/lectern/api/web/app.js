@@ -7,6 +7,7 @@ const lessonPane = document.getElementById("lesson");
 const form = document.getElementById("ask");
 const input = document.getElementById("question");
 const button = form.querySelector("button");
+const shelf = document.getElementById("book");
 
 function node(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -18,7 +19,9 @@ function node(tag, attributes = {}, ...children) {
 // A published page opens there; a book without an address opens here.
 function linkOf(source) {
   const published = /^https?:\/\//.test(source.url);
-  return published ? source.url : `?lesson=${encodeURIComponent(source.parent_doc_id)}#${encodeURIComponent(source.chunk_id || "")}`;
+  if (published) return source.url;
+  const query = new URLSearchParams({ book: shelf.value, lesson: source.parent_doc_id });
+  return `?${query}#${encodeURIComponent(source.chunk_id || "")}`;
 }
 
 function openIn(source) {
@@ -27,7 +30,7 @@ function openIn(source) {
 
 function replyText(text, sources) {
   const box = node("div", { class: "reply" });
-  for (const part of text.split(/(\[\d+\])/)) {
+  for (const part of text.split(/(`+[^`\n]*`+|\[\d+\](?!\())/)) {  // code cites nothing
     const marker = /^\[(\d+)\]$/.exec(part);
     const source = marker && sources[Number(marker[1]) - 1];
     if (source) box.append(node("a", { class: "cite", title: source.breadcrumb, ...openIn(source) }, part));
@@ -73,7 +76,7 @@ async function call(path, options) {
 async function ask(question) {
   button.disabled = true;
   try {
-    const body = JSON.stringify({ message: question });
+    const body = JSON.stringify({ message: question, book_id: shelf.value || null });
     show(question, await call("chat/run", { method: "POST", headers: { "Content-Type": "application/json" }, body }));
     input.value = "";
   } catch (problem) {
@@ -84,10 +87,11 @@ async function ask(question) {
   }
 }
 
-async function openLesson(id) {
+async function openLesson(id, book) {
   lessonPane.hidden = false;
   try {
-    const lesson = await call(`lessons/${encodeURIComponent(id)}`);
+    const asked = book ? `?${new URLSearchParams({ book_id: book })}` : "";
+    const lesson = await call(`lessons/${encodeURIComponent(id)}${asked}`);
     const cited = decodeURIComponent(location.hash.slice(1));
     lessonPane.append(node("h2", {}, lesson.title), node("p", { class: "quiet" }, lesson.breadcrumb));
     for (const piece of lesson.chunks) {
@@ -106,9 +110,15 @@ form.addEventListener("submit", (event) => {
   if (question && !button.disabled) ask(question);
 });
 
-call("books").then((books) => {
-  document.getElementById("book").textContent = books.map((book) => book.title).join(" · ") || "No book is indexed yet.";
-});
+// One book needs no choice; of several the reader picks one, or comes with ?book=ID.
+async function openShelf(wanted) {
+  const books = await call("books");
+  for (const book of books) shelf.append(node("option", { value: book.book_id }, book.title));
+  if (books.some((book) => book.book_id === wanted)) shelf.value = wanted;
+  shelf.hidden = books.length < 2;
+  document.getElementById("title").textContent = books.length === 1 ? books[0].title : books.length ? "" : "No book is indexed yet.";
+}
 
-const wanted = new URLSearchParams(location.search).get("lesson");
-if (wanted) openLesson(wanted);
+const given = new URLSearchParams(location.search);
+openShelf(given.get("book")).catch((problem) => showError("", `The books cannot be listed: ${problem.message}.`));
+if (given.get("lesson")) openLesson(given.get("lesson"), given.get("book"));

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from lectern.domain.failpoints import reached
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -45,6 +47,7 @@ def upgrade() -> None:
         sa.Column("generation", sa.Integer, nullable=False),
         sa.Column("payload_digest", sa.String(64), nullable=False),
     )
+    reached("database.migrating")
     op.create_index("lessons_by_parent", "lessons", ["book_id", "collection", "parent_doc_id"])
     op.create_table(
         "intents",
@@ -52,12 +55,14 @@ def upgrade() -> None:
         sa.Column("book_id", sa.String(64), nullable=False),
         sa.Column("collection", sa.String(250), nullable=False),
         sa.Column("body", sa.LargeBinary, nullable=False),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "jobs",
         sa.Column("job_id", sa.Integer, primary_key=True, autoincrement=True),
         sa.Column("book_id", sa.String(64), nullable=False),
         sa.Column("queued_at", sa.String(30), nullable=False),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "vectors",
