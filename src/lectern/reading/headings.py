@@ -74,15 +74,18 @@ def _seen(token: Token, *, images: bool) -> str:
 
 def first_heading(body: str) -> str | None:
     """The words of the first heading outside code and comments, of any level; None where there is none."""
-    before = ""
+    before: list[str] = []  # the paragraph's lines so far; joined only when an underline makes them a heading
     for line in _prose_lines(body):
         written = atx(line)
         if written is None and before and _UNDERLINE.match(line):
-            written = before
+            written = " ".join(before)
         if written is not None and (words := heading_text(written)):
             return words
         paragraph = written is None and line.strip() and not line.startswith("    ") and not _NO_PARAGRAPH.match(line)
-        before = f"{before} {line.strip()}".strip() if paragraph else ""
+        if paragraph:
+            before.append(line.strip())
+        elif before:
+            before = []
     return None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import posixpath
 import re
 from dataclasses import dataclass, field
 
 import yaml
 
+from lectern.reading.frontmatter import MAX_POSITION
 from lectern.reading.problems import Unreadable
 from lectern.reading.yamltree import composed, pairs, texts
 
@@ -49,7 +49,8 @@ def mkdocs_navigation(nav: yaml.Node, book: str, under: str) -> Navigation:
 
 def _walk(node: yaml.Node, label: str | None, found: Navigation, book: str, under: str, depth: int) -> list[str]:
     if isinstance(node, yaml.ScalarNode):
-        path = None if "://" in node.value else _in_book(node.value, book, under)
+        outside = "://" in node.value or node.value.startswith("/")
+        path = None if outside else _in_book(node.value, book, under)
         if path is None:
             return []
         found.add(path, label)
@@ -65,7 +66,7 @@ def _walk(node: yaml.Node, label: str | None, found: Navigation, book: str, unde
         if depth < MAX_DEPTH
         for path in _walk(child, name, found, book, under, depth + 1)
     ]
-    if label and below and (shared := os.path.commonpath([posixpath.dirname(path) for path in below])):
+    if label and below and (shared := posixpath.commonpath([posixpath.dirname(path) for path in below])):
         found.labels.setdefault(shared, label)  # a section's title labels the folder that its pages share
     return below
 
@@ -97,6 +98,8 @@ def category(path: str, text: str) -> tuple[str | None, float | None]:
             found = {name: scalar(value) for name, value, _ in pairs(composed(text))}
             label, position = found.get("label"), found.get("position")
         where = float(position) if position is not None else None
+        if where is not None and not abs(where) < MAX_POSITION:
+            where = None
     except (ValueError, TypeError, RecursionError, yaml.YAMLError, Unreadable):
         return None, None
     return (label if isinstance(label, str) and label.strip() else None), where

@@ -34,6 +34,7 @@ HOSTILE = {
     "nested lists": lambda size: "- " * (size // 2) + "a",
     "lists as stairs": lambda size: "".join("  " * depth + "- a\n" for depth in range(int(size**0.5))),
     "one line of words": pattern("ab cd "),
+    "one paragraph of many lines": pattern("a line of words\n"),
     "one word": lambda size: "a" * size,
     "headings": pattern("# a\n"),
     "the same heading": pattern("## same\n\nsome text here which is a little longer\n\n"),
@@ -91,17 +92,25 @@ def measured(root: Path, text: str) -> tuple[float, float, int, int]:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_costs_little(tmp_path: Path, name: str) -> None:
-    """Half a mebibyte in under a second, under 200 MiB, and no chunk that is enormous."""
+    """Half a mebibyte in under two seconds of a processor, under 200 MiB, and no chunk that is enormous."""
     seconds, memory, longest, outcomes = measured(tmp_path, HOSTILE[name](MEBIBYTE // 2))
 
     assert outcomes
-    assert seconds < 1
+    assert seconds < 2
     assert memory < 200
     assert longest < 9000
 
 
 @pytest.mark.parametrize(
-    "name", ["growing backticks", "braces never closed", "full stops", "the same heading", "one word"]
+    "name",
+    [
+        "one paragraph of many lines",
+        "growing backticks",
+        "braces never closed",
+        "full stops",
+        "the same heading",
+        "one word",
+    ],
 )
 def test_time_grows_with_size_and_not_faster(tmp_path: Path, name: str) -> None:
     """Twice the file takes less than three times as long."""

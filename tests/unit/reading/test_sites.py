@@ -153,3 +153,15 @@ def test_a_partial_opens_on_the_page_that_shows_it(tmp_path: Path) -> None:
         "docs/guide/_install.mdx": "/guide/start",
         "docs/guide/start.mdx": "/guide/start",
     }
+
+
+def test_odd_navigation_never_stops_a_book(tmp_path: Path) -> None:
+    """An absolute address in `nav`, and a position beyond all bounds, cost nothing but themselves."""
+    nav = "nav:\n  - Part:\n      - API: /api/\n      - One: a/one.md\n      - Two: a/two.md\n"
+    write(tmp_path / "mk", {"mkdocs.yml": nav, "docs/a/one.md": BODY, "docs/a/two.md": BODY})
+    endless = '{"label": "X", "position": 1e30}'
+    write(tmp_path / "ds", {"docusaurus.config.js": "", "docs/m/c/_category_.json": endless, "docs/m/c/a.md": BODY})
+
+    assert len(survey(tmp_path / "mk" / "docs").lessons) == 2
+    [lesson] = survey(tmp_path / "ds" / "docs").lessons
+    assert lesson.place.chapter < 10**6
