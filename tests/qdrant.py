@@ -14,10 +14,12 @@ from tests.conftest import TEST_QDRANT_URL
 
 
 @asynccontextmanager
-async def server_index(generations: Generations, dimensions: int) -> AsyncIterator[ServerIndex]:
+async def server_index(
+    generations: Generations, dimensions: int, name: str | None = None
+) -> AsyncIterator[ServerIndex]:
     """An empty collection of its own, removed at the end."""
     client = AsyncQdrantClient(url=TEST_QDRANT_URL) if TEST_QDRANT_URL else AsyncQdrantClient(":memory:")
-    name = f"test-{uuid.uuid4().hex}"
+    name = name or f"test-{uuid.uuid4().hex}"
     async with open_server_index(client, name, dimensions, generations) as index:
         try:
             yield index

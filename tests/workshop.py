@@ -17,16 +17,17 @@ from lectern.ingestion.replacing import recover, verify_all
 from lectern.ports import Embedder, Stand
 from lectern.reading.rules import ReadingRules
 from lectern.records.database import open_database, sqlite_url
-from lectern.records.ledger import SqlLedger
+from lectern.records.ledger import SqlGenerations, SqlLedger
 from lectern.records.vectors import SqlVectorCache
 from lectern.stands import OpenShelf
 from tests.doubles import WordEmbedder
+from tests.qdrant import server_index
 
 TIMES = {"created_at", "updated_at", "version", "embedded_at"}
 
 
 @asynccontextmanager
-async def workshop(home: Path, embedder: Embedder | None = None) -> AsyncIterator[Workshop]:
+async def workshop(home: Path, embedder: Embedder | None = None, *, server: bool = False) -> AsyncIterator[Workshop]:
     """Everything an ingestion works with, below this folder; what a kill left half done is completed first."""
     home.mkdir(parents=True, exist_ok=True)
     embedder = embedder or WordEmbedder()
@@ -34,6 +35,8 @@ async def workshop(home: Path, embedder: Embedder | None = None) -> AsyncIterato
         engine = await stack.enter_async_context(open_database(sqlite_url(home / "lectern.db")))
 
         def open_index(name: str, dimensions: int | None):
+            if server:
+                return server_index(SqlGenerations(engine, name), embedder.dimensions, name)
             return open_edge_index(home / "index", name, dimensions)
 
         def build(fingerprint: str) -> Embedder:

@@ -122,3 +122,22 @@ async def test_vectors_that_no_chunk_uses_are_pruned(tmp_path: Path) -> None:
         assert "unused vectors" in await kinds(shop, mend=True)
         again = await run(shop, author.folder, "full")
         assert again.chunks_embedded == 0
+
+
+async def test_a_lesson_that_cannot_be_read_again_is_not_taken_away(tmp_path: Path) -> None:
+    """The book's folder is gone: the doctor reports the damage and leaves what there is."""
+    author = Author(tmp_path / "book", 6)
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, author.folder)
+        first, *_ = await held(shop)
+        changed = IndexedChunk(
+            stored=replace(first, chunk=replace(first.chunk, page_title="Changed")), vectors=([1.0] * 32,)
+        )
+        await tamper(shop, put=(changed,))
+        before = await content(shop)
+        shutil.rmtree(author.folder)
+
+        findings = [finding async for finding in examine(shop, mend=True)]
+
+        assert [(finding.kind, finding.mended) for finding in findings] == [("damaged lesson", False)]
+        assert await content(shop) == before

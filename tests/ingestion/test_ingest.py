@@ -218,3 +218,70 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(
         assert (restless.files_failed, restless.files_skipped) == (1, 1)
         assert "while it was read, 0" in "".join(await content(shop))
         await agreement(shop)
+
+
+async def test_a_cancelled_run_leaves_nothing_that_comes_back(tmp_path: Path) -> None:
+    """Cancelled at any instant inside one process, the next run and the next start end equal to a fresh ingest."""
+    from lectern.domain import failpoints
+
+    author = Author(tmp_path / "book", 8)
+    names = ["ingest.embedded", "ledger.intended", "index.put", "index.changed", "index.flushed", "ledger.settled"]
+    try:
+        async with workshop(tmp_path / "home") as shop:
+            await run(shop, author.folder)
+            for name in names:
+                author._change_a_line()
+                author._add()
+                task = asyncio.ensure_future(run(shop, author.folder))
+
+                def cancel(reached: str, task: asyncio.Future = task, name: str = name) -> None:
+                    if reached == name:
+                        task.cancel()
+
+                failpoints.listen(cancel)
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                failpoints.listen(None)
+                await agreement(shop)
+                author._change_a_line()
+                await run(shop, author.folder)
+                await agreement(shop)
+            ours = await content(shop)
+    finally:
+        failpoints.listen(None)
+    async with workshop(tmp_path / "home") as shop:
+        assert await content(shop) == ours
+    async with workshop(tmp_path / "fresh") as shop:
+        await run(shop, author.folder)
+        assert await content(shop) == ours
+
+
+async def test_one_job_per_book_at_a_time(tmp_path: Path) -> None:
+    """A second ingestion of a book that is being ingested is refused, and says so; another book is not in the way."""
+    from lectern.domain.errors import Busy
+    from lectern.ingestion.ingest import IngestRequest, ingest
+
+    author = Author(tmp_path / "book", 9)
+    async with workshop(tmp_path / "home") as shop:
+        first = ingest(IngestRequest(folder=author.folder, book_id="book"), shop)
+        await anext(first)
+        with pytest.raises(Busy, match="book"):
+            await run(shop, author.folder)
+        async for _ in ingest(IngestRequest(folder=author.folder, book_id="other"), shop):
+            pass
+        async for _ in first:
+            pass
+        assert await content(shop)
+
+
+async def test_switching_embedders_does_not_lift_the_guard(tmp_path: Path) -> None:
+    """Another folder under a known name is refused whatever the embedder."""
+    one = Author(tmp_path / "one", 6)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, one.folder)
+    async with workshop(tmp_path / "home", OtherEmbedder()) as shop:
+        with pytest.raises(WrongBook):
+            await run(shop, other, replace=False)

@@ -11,11 +11,11 @@ from tests.books import Author
 from tests.workshop import agreement, content, run, workshop
 
 
-async def _history(folder: Path, seed: int) -> None:
+async def _history(folder: Path, seed: int, *, server: bool = False) -> None:
     chance = random.Random(seed)
     author = Author(folder / "book", seed)
     deeds: list[str] = []
-    async with workshop(folder / "home") as shop:
+    async with workshop(folder / "home", server=server) as shop:
         for _ in range(chance.randint(2, 5)):
             deeds += [author.edit() for _ in range(chance.randint(1, 4))]
             mode = chance.choice(["incremental", "incremental", "incremental", "full", "recreate"])
@@ -33,6 +33,12 @@ async def test_any_history_ends_equal_to_a_fresh_ingest(tmp_path: Path, historie
     """Edits, renames, moves, swaps, new siblings, manifest changes, breakage and deletes: id by id, field by field."""
     for seed in range(histories):
         await _history(tmp_path / str(seed), seed)
+
+
+async def test_a_server_ends_equal_to_a_fresh_ingest_too(tmp_path: Path, histories: int) -> None:
+    """The same histories on a Qdrant server, where versions stand side by side, end equal to the embedded index."""
+    for seed in range(max(5, histories // 20)):
+        await _history(tmp_path / str(seed), seed, server=True)
 
 
 async def test_a_lost_change_would_be_noticed(tmp_path: Path) -> None:
