@@ -285,3 +285,25 @@ async def test_switching_embedders_does_not_lift_the_guard(tmp_path: Path) -> No
     async with workshop(tmp_path / "home", OtherEmbedder()) as shop:
         with pytest.raises(WrongBook):
             await run(shop, other, replace=False)
+
+
+async def test_a_dry_run_says_what_would_happen_and_does_nothing(tmp_path: Path) -> None:
+    """Its forecast of chunks is what the real run then does, and until then nothing has changed."""
+    from lectern.domain.jobs import Planned
+    from lectern.ingestion.ingest import IngestRequest, ingest
+
+    author = Author(tmp_path / "book", 11)
+    async with workshop(tmp_path / "home") as shop:
+        await run(shop, author.folder)
+        for _ in range(6):
+            author.edit()
+        before = await content(shop)
+        request = IngestRequest(folder=author.folder, book_id="book", dry_run=True, replace=True)
+        [planned] = [event async for event in ingest(request, shop)]
+        assert isinstance(planned, Planned)
+        assert await content(shop) == before
+        job = await run(shop, author.folder)
+
+    assert planned.forecast is not None
+    forecast = (planned.forecast.add, planned.forecast.keep, planned.forecast.remove)
+    assert forecast == (job.chunks_created, job.chunks_kept, job.chunks_deleted)

@@ -10,7 +10,7 @@ from tests.making import place, record, source, surveyed
 def test_new_modified_deleted_and_unchanged_files_are_told_apart() -> None:
     """Each file is in exactly one list."""
     same, old, gone = source("same.md", 1), source("edited.md", 2, "old"), source("gone.md", 3)
-    edited, fresh = source("edited.md", 2, "new"), source("fresh.md", 4)
+    edited, fresh = source("edited.md", 2, "new"), source("fresh.md", 4, "fresh")
     records = {lesson.source_file: record(lesson) for lesson in (same, old, gone)}
 
     plan = plan_ingestion(surveyed(same, edited, fresh), records, "incremental")
@@ -39,7 +39,7 @@ def test_a_renamed_file_replaces_its_old_name_in_one_step() -> None:
 
     plan = plan_ingestion(surveyed(new), {"a.md": record(old)}, "incremental")
 
-    assert plan.moved == (("a.md", "b.md"),)
+    assert (plan.moved, plan.new, plan.deleted) == ((("a.md", "b.md"),), (), ())
     [change] = plan.replacements
     assert [lesson.source_file for lesson in change.lessons] == ["b.md"]
     assert [retired.source_file for retired in change.retired] == ["a.md"]

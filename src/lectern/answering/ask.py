@@ -44,10 +44,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweringRules:
-    """The fixed sentences and limits of a reply."""
+    """The fixed sentences of a reply."""
 
-    refusal: str = "I couldn't find that information in the book."
-    disclaimer: str = "The book covers this only in part, so check the sources."
+    refusal: str
+    disclaimer: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,11 +80,19 @@ async def ingest(lectern: Lectern, params: Params) -> Lines:
             case Planned():
                 plan = dataclasses.asdict(event.plan)
                 del plan["replacements"]  # how it will be done, not what
+                plan["chunks"] = dataclasses.asdict(event.forecast) if event.forecast else None
+                plan |= {"warnings": plan_problems(event, "warning"), "errors": plan_problems(event, "error")}
                 yield {"kind": event.kind, "plan": plan}
             case LessonsIndexed():
                 yield {"kind": event.kind, "done": event.done, "total": event.total}
             case Finished():
                 yield {"kind": event.kind, "job": dataclasses.asdict(event.job)}
+
+
+def plan_problems(event: Planned, severity: str) -> list[dict[str, Any]]:
+    """What the survey, and a dry run's reading, found wrong."""
+    problems = event.job.errors if severity == "error" else event.job.warnings
+    return [dataclasses.asdict(problem) for problem in problems]
 
 
 ACTIONS: dict[str, Action] = {

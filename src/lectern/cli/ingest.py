@@ -108,20 +108,27 @@ def _show_plan(plan: dict[str, Any], *, json: bool) -> None:
     if json:
         print_json(plan)
         return
+    _show_problems(plan)
     for name in ("new", "modified", "moved", "deleted", "unchanged"):
         typer.echo(f"{name:>9}: {len(plan[name])}")
         if name != "unchanged":
             for file in plan[name]:
                 typer.echo(f"           {' → '.join(file) if isinstance(file, list | tuple) else file}")
+    chunks = plan["chunks"]
+    typer.echo(f"   chunks: {chunks['add']} to add, {chunks['keep']} to keep, {chunks['remove']} to remove")
+
+
+def _show_problems(report: dict[str, Any]) -> None:
+    problems = [(kind, problem) for kind in ("error", "warning") for problem in report[f"{kind}s"]]
+    for kind, problem in problems[:MOST_PROBLEMS]:
+        line = f":{problem['line']}" if problem["line"] else ""
+        typer.echo(f"{kind}: {problem['file']}{line}: {problem['message']}", err=True)
+    if len(problems) > MOST_PROBLEMS:
+        typer.echo(f"… and {len(problems) - MOST_PROBLEMS} more; --json lists them all", err=True)
 
 
 def _show_job(job: dict[str, Any]) -> None:
-    problems = [("error", problem) for problem in job["errors"]] + [("warning", problem) for problem in job["warnings"]]
-    for severity, problem in problems[:MOST_PROBLEMS]:
-        line = f":{problem['line']}" if problem["line"] else ""
-        typer.echo(f"{severity}: {problem['file']}{line}: {problem['message']}", err=True)
-    if len(problems) > MOST_PROBLEMS:
-        typer.echo(f"… and {len(problems) - MOST_PROBLEMS} more; --json lists them all", err=True)
+    _show_problems(job)
     typer.echo(
         f"{job['book_id']}: {job['files_processed']} lessons indexed, {job['files_skipped']} unchanged, "
         f"{job['files_failed']} failed, {job['files_deleted']} removed; "

@@ -44,8 +44,9 @@ class UnknownBook(BadInput):
 
     def __init__(self, book_id: str, known: tuple[str, ...] = ()) -> None:
         self.book_id, self.known = book_id, known
-        there = f"indexed: {', '.join(known)}" if known else "no book is indexed yet; run: lectern ingest PATH"
-        super().__init__(f"there is no book {book_id!r}; {there}", field="book_id")
+        missing = f"there is no book {book_id!r}; indexed: {', '.join(known)}"
+        nothing = "no book is indexed yet; run: lectern ingest PATH"
+        super().__init__(missing if known else nothing, field="book_id")
 
 
 class UnknownLesson(BadInput):

@@ -90,11 +90,21 @@ class IngestionJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a plan would do to the chunks of the book, by id."""
+
+    add: int
+    keep: int
+    remove: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """The folder was read and compared with the ledger."""
 
     job: IngestionJob
     plan: Plan
+    forecast: Forecast | None = None  # of a dry run, which reads the lessons for it
     kind: Literal["planned"] = "planned"
 
 

@@ -14,7 +14,7 @@ from lectern.domain.clock import utc_now
 from lectern.domain.errors import Busy, IndexDamaged, LecternError
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
-from lectern.domain.jobs import Finished, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
+from lectern.domain.jobs import Finished, Forecast, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
 from lectern.ingestion.replacing import ReadReplacement, change, clear, intent_of, recover
 from lectern.ingestion.report import Tally
@@ -80,11 +80,13 @@ async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEve
 async def _rounds(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally) -> AsyncIterator[JobEvent]:
     """Plan and carry out, again where files changed meanwhile: what was done is done, the rest is planned anew."""
     for rounds_left in reversed(range(ROUNDS)):
-        run = await _begin(request, shop, found, tally, patient=rounds_left > 0)
+        run = await _begin(request, shop, found, tally, patient=rounds_left > 0 and not request.dry_run)
+        if request.dry_run:
+            forecast = await asyncio.to_thread(run.forecast)
+            yield Planned(job=tally.job(), plan=run.plan, forecast=forecast)
+            return
         yield Planned(job=tally.job(), plan=run.plan)
         reached("ingest.planned")
-        if request.dry_run:
-            return
         try:
             async for event in run.events():
                 yield event
@@ -143,6 +145,17 @@ class _Run:
         await self._save_book(finished=True)
         await self._check()
         await self._retire_others()
+
+    def forecast(self) -> Forecast:
+        """What the plan would do to the chunks; every changed lesson is read, nothing is embedded."""
+        before = set(self.tally.after)
+        after = set(before)
+        for batch in self._batches():
+            for one in batch:
+                after -= {chunk for record in one.replacement.retired for chunk in record.chunk_ids}
+                after |= {chunk.id for chunk in one.chunks}
+                self.tally.problems += [problem for lesson in one.lessons.values() for problem in lesson.problems]
+        return Forecast(add=len(after - before), keep=len(after & before), remove=len(before - after))
 
     def _batches(self) -> Iterator[Iterator[ReadReplacement]]:
         """Replacements in batches of about `BATCH_CHUNKS` chunks; each is read when it is asked for."""

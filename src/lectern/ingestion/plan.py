@@ -20,13 +20,15 @@ def plan_ingestion(survey: Survey, records: Records, mode: Mode) -> Plan:
     unchanged = [name for name in wanted if name in records and records[name].digest == wanted[name].digest]
     deleted = [name for name in records if name not in wanted]
     redo = [*new, *modified] if mode == "incremental" else list(wanted)
+    moved = _moves(new, deleted, wanted, records)
+    moved_from, moved_to = {old for old, _ in moved}, {name for _, name in moved}
     return Plan(
         mode=mode,
         replacements=_replacements([wanted[name] for name in redo], [*redo, *deleted], records),
-        new=tuple(new),
+        new=tuple(name for name in new if name not in moved_to),
         modified=tuple(modified),
-        moved=_moves(new, deleted, wanted, records),
-        deleted=tuple(deleted),
+        moved=moved,
+        deleted=tuple(name for name in deleted if name not in moved_from),
         unchanged=tuple(unchanged),
     )
 
@@ -47,12 +49,10 @@ def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:
             f"this folder shares no file with the {len(records)} that are indexed as {book_id!r}: "
             "it looks like another book. Give it its own --book ID, or say --replace"
         )
-    moved_away = {old for old, _ in plan.moved}
-    lost = [name for name in plan.deleted if name not in moved_away]
-    if len(lost) * 2 > len(records):
+    if len(plan.deleted) * 2 > len(records):
         raise WrongBook(
-            f"{len(lost)} of the {len(records)} lessons indexed as {book_id!r} would be removed, for instance "
-            f"{lost[0]!r}. If that is meant, say --replace"
+            f"{len(plan.deleted)} of the {len(records)} lessons indexed as {book_id!r} would be removed, for instance "
+            f"{plan.deleted[0]!r}. If that is meant, say --replace"
         )
 
 

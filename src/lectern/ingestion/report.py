@@ -40,9 +40,7 @@ class Tally:
         self.discovered = survey.files_discovered
         self.unchanged = set(plan.unchanged) if plan.mode == "incremental" else set()
         there = {lesson.source_file for lesson in survey.lessons} | {problem.file for problem in survey.problems}
-        moved = {old for old, _ in plan.moved}
-        gone = {name for name in plan.deleted if name not in moved}
-        self.deleted_files = (self.deleted_files | gone) - there
+        self.deleted_files = (self.deleted_files | set(plan.deleted)) - there
         self.problems = list(survey.problems)
         self.after = {chunk for record in records.values() for chunk in record.chunk_ids}
         if self.before is None:

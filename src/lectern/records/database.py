@@ -1,7 +1,7 @@
 """The SQL database: opened once, one write connection on SQLite, migrated before anybody reads it.
 
 SQLite before 3.51.3 can damage a WAL file when two connections meet in a checkpoint. So SQLite has one process (the
-owner of LECTERN_HOME) and one connection here; whoever needs more uses PostgreSQL.
+owner of LECTERN_HOME) and one connection here.
 """
 
 from __future__ import annotations

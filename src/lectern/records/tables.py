@@ -1,4 +1,4 @@
-"""The SQL tables. SQLite and PostgreSQL alike: plain types, JSON as text where a column is only ever read whole."""
+"""The SQL tables: plain types that every database has, JSON as text where a column is only ever read whole."""
 
 from __future__ import annotations
 
