@@ -7,6 +7,7 @@ documented fails the suite.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,28 @@ def cli_page() -> str:
     """Every command with its arguments and options."""
     group: Any = typer.main.get_command(app)
     lines = ["# Commands", "", "Made from the code by `make docs`.", ""]
-    lines += ["Exit codes: 0 worked, 2 a mistake you can mend, 3 a provider or server failed, 4 refused (`ask`).", ""]
-    for name, command in sorted(group.commands.items()):
-        lines += [f"## lectern {name}", "", command.help.split("\n\n")[0], "", "| | | default |", "|---|---|---|"]
+    lines += [
+        "Exit codes: 0 worked, 2 a mistake you can mend, 3 a provider or server failed, 4 refused (`ask`), 130 interrupted.",
+        "",
+    ]
+    for name, command in sorted(_commands(group, "lectern")):
+        lines += [f"## {name}", "", command.help.split("\n\n")[0], "", "| | | default |", "|---|---|---|"]
         for parameter in command.params:
-            shown = (
-                f"`{'`, `'.join(parameter.opts)}`"
-                if parameter.opts[0].startswith("-")
-                else f"`{parameter.name.upper()}`"
-            )
+            option = parameter.opts[0].startswith("-")
+            shown = f"`{'`, `'.join(parameter.opts)}`" if option else f"`{parameter.name.upper()}`"
             default = "" if parameter.default in (None, False) or parameter.required else f"`{parameter.default}`"
             lines.append(f"| {shown} | {parameter.help} | {default} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # click's, which typer hides
+    """Every command below a group, by its full name."""
+    for word, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
 
 
 def settings_page() -> str:

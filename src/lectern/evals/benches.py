@@ -1,0 +1,102 @@
+"""A bench: an open Lectern in which a set's books are indexed by the real pipeline. It has a home of its own, so that
+nobody's books are touched, and is kept under the content's hash: a second run searches at once. When the code that
+makes an index has changed, everything is read and indexed again, and only texts that changed are embedded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from lectern.domain.books import Problem
+from lectern.domain.jobs import Finished, LessonsIndexed
+from lectern.evals.corpora import EvalBook, digest
+from lectern.evals.datasets import QuestionSet
+from lectern.evals.recipes import MAKES_AN_INDEX, code_digest, package_versions
+from lectern.ingestion.ingest import IngestRequest
+from lectern.reading.slugs import slugged
+from lectern.settings import Settings
+from lectern.wiring import Lectern, open_lectern
+
+STAMP = "indexed.json"  # written last
+HASH = 16  # hex digits that tell contents apart in a folder's name
+
+Advance = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
+
+
+class Stamp(TypedDict):
+    """What a kept index was made with, and the documents that the reader refused."""
+
+    made_with: dict[str, str]
+    failed: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Where questions are asked."""
+
+    lectern: Lectern
+    chunks: int
+    failed: tuple[str, ...]  # documents that the reader refused, each with its reason
+
+
+@asynccontextmanager
+async def open_bench(
+    questions: QuestionSet, settings: Settings, cache: Path, *, fresh: bool, advance: Advance
+) -> AsyncIterator[Bench]:
+    """The set's books, indexed; with `fresh` nothing that was kept is used."""
+    folder = cache / f"{slugged(questions.name)}-{digest(questions.books)[:HASH]}"
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # The embedded index, whatever server is set: rankings are the same, and nobody's collection gets our documents.
+    alone = settings.model_copy(update={"home": folder / "home", "qdrant_url": None, "default_book": None})
+    async with open_lectern(alone) as lectern:
+        made_with = _made_with(lectern)
+        stamp = _read_stamp(folder / STAMP)
+        if stamp is None or stamp["made_with"] != made_with:
+            (folder / STAMP).unlink(missing_ok=True)
+            failed = [line for book in questions.books for line in await _index(lectern, book, folder, advance)]
+            stamp = Stamp(made_with=made_with, failed=failed)
+            (folder / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
+        chunks = sum(entry.total_chunks for entry in await lectern.books())
+        yield Bench(lectern=lectern, chunks=chunks, failed=tuple(stamp["failed"]))
+
+
+def _made_with(lectern: Lectern) -> dict[str, str]:
+    return {
+        "embedder": lectern.workshop.shelf.current.embedder.fingerprint,
+        "rules": repr(lectern.workshop.rules),
+        "code": code_digest(MAKES_AN_INDEX),
+        **package_versions(),
+    }
+
+
+def _read_stamp(file: Path) -> Stamp | None:
+    try:
+        stamp: Stamp = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # never finished
+        return None
+    return stamp
+
+
+async def _index(lectern: Lectern, book: EvalBook, folder: Path, advance: Advance) -> list[str]:
+    """Write the book down and ingest it; which documents could not be read."""
+    source = folder / "books" / book.book_id
+    for path, content in book.files.items():
+        file = source / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    problems: tuple[Problem, ...] = ()
+    request = IngestRequest(folder=source, book_id=book.book_id, mode="full")
+    async with aclosing(lectern.ingesting(request)) as events:  # type: ignore[type-var]  # an async generator
+        async for event in events:
+            if isinstance(event, LessonsIndexed):
+                advance(f"Indexing {book.book_id}", event.done, event.total)
+            elif isinstance(event, Finished):
+                problems = event.job.errors
+    return [f"{book.documents.get(problem.file, problem.file)}: {problem.message}" for problem in problems]
