@@ -24,10 +24,8 @@ def cli_page() -> str:
     """Every command with its arguments and options."""
     group: Any = typer.main.get_command(app)
     lines = ["# Commands", "", "Made from the code by `make docs`.", ""]
-    lines += [
-        "Exit codes: 0 worked, 2 a mistake you can mend, 3 a provider or server failed, 4 refused (`ask`), 130 interrupted.",
-        "",
-    ]
+    codes = "0 worked, 2 a mistake you can mend, 3 a provider or server failed, 4 refused (`ask`), 130 interrupted"
+    lines += [f"Exit codes: {codes}.", ""]
     for name, command in sorted(_commands(group, "lectern")):
         lines += [f"## {name}", "", command.help.split("\n\n")[0], "", "| | | default |", "|---|---|---|"]
         for parameter in command.params:
