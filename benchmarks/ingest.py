@@ -7,6 +7,7 @@ BOOK is a folder of Markdown. Environments that DIR lacks are made there with pi
 start to the last byte stored, after every system was started once on one file so that nobody reads cold files; the
 time of the work alone stands beside it. Lectern's times include its exit and its model's loading, the peers' do not.
 """
+# ruff: noqa: FBT001, FBT003  # `alone` says of every measurement whether it is given up when others disturb it
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from peers.processes import PEERS, Ran, disk_mib, environment, run
+from peers.processes import PEERS, Ran, disk_mib, environment, run, undisturbed
 
 HERE = Path(__file__).parent
 LECTERN = "lectern"
@@ -37,20 +39,20 @@ CHAPTER, MODULE = 50, 1_000  # lessons in each
 WORDS = 110  # of a lesson, at least: about as many as a chunk of a real book has, so that a file is one chunk
 FEWEST = 8  # of a paragraph that is worth repeating
 
-Ingest = Callable[[Path, Path], dict[str, Any]]
+Ingest = Callable[[Path, Path, bool], dict[str, Any]]  # book, store, alone
 
 
-def lectern_ingest(book: Path, home: Path) -> Ran:
+def lectern_ingest(book: Path, home: Path, alone: bool) -> Ran:
     """`lectern ingest`, as a person would say it."""
     command = Path(sys.executable).parent / "lectern"
-    ran = run([command, "ingest", book, "--json"], LECTERN_HOME=str(home))
+    ran = run([command, "ingest", book, "--json"], alone=alone, LECTERN_HOME=str(home))
     assert not ran.said["files_failed"], ran.said["errors"]
     return ran
 
 
-def ours(book: Path, store: Path) -> dict[str, Any]:
+def ours(book: Path, store: Path, alone: bool) -> dict[str, Any]:
     """One ingestion by Lectern."""
-    ran = lectern_ingest(book, store)
+    ran = lectern_ingest(book, store, alone)
     return {
         "whole_seconds": round(ran.seconds, 3),
         "seconds": ran.said["duration_seconds"],
@@ -66,45 +68,54 @@ def ours(book: Path, store: Path) -> dict[str, Any]:
 def theirs(name: str, python: Path) -> Ingest:
     """Ingestions by a peer."""
 
-    def ingest(book: Path, store: Path) -> dict[str, Any]:
-        ran = run([python, HERE / "peers" / f"{name}_ingest.py", store, "--book", book, "--begun", str(time.time())])
+    def ingest(book: Path, store: Path, alone: bool) -> dict[str, Any]:
+        program = HERE / "peers" / f"{name}_ingest.py"
+        ran = run([python, program, store, "--book", book, "--begun", str(time.time())], alone=alone)
         return ran.said | {"others": ran.others}
 
     return ingest
 
 
-def compare(systems: dict[str, Ingest], book: Path, folder: Path, rounds: int) -> dict[str, list[dict[str, Any]]]:
+def compare(
+    systems: dict[str, Ingest], book: Path, folder: Path, rounds: int, tries: int
+) -> dict[str, list[dict[str, Any]]]:
     """Everybody in turns, every second round in the opposite order; the last round's stores stay."""
     small = folder / "small"
     small.mkdir()
     shutil.copy(min(files_of(book), key=lambda file: file.stat().st_size), small)
     for name, ingest in systems.items():
-        ingest(small, folder / f"{name}-warm")
+        ingest(small, folder / f"{name}-warm", False)
     made: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
     for number in range(rounds):
         for name in list(systems)[:: 1 if number % 2 == 0 else -1]:
-            store = folder / name
-            shutil.rmtree(store, ignore_errors=True)
-            made[name].append(systems[name](book, store) | {"disk_mib": disk_mib(store)})
+            made[name].append(undisturbed(partial(fresh, systems[name], book, folder / name), tries))
             told = made[name][-1]
             say(f"round {number + 1}: {name} {told['whole_seconds']:.1f} s, others {told['others']} cores")
     return made
 
 
-def ask(pythons: dict[str, Path], folder: Path, queries: Path) -> dict[str, dict[str, Any]]:
+def fresh(ingest: Ingest, book: Path, store: Path, alone: bool) -> dict[str, Any]:
+    """An ingestion into nothing."""
+    shutil.rmtree(store, ignore_errors=True)
+    return ingest(book, store, alone) | {"disk_mib": disk_mib(store)}
+
+
+def ask(pythons: dict[str, Path], folder: Path, queries: Path, tries: int) -> dict[str, dict[str, Any]]:
     """Search every store, each in a new process."""
-    made = {}
-    for name, python in pythons.items():
+
+    def search(name: str, alone: bool) -> dict[str, Any]:
         program = HERE / "peers" / ("lectern_search.py" if name == LECTERN else f"{name}_ingest.py")
-        ran = run([python, program, folder / name, "--queries", queries, "--begun", str(time.time())])
-        made[name] = ran.said | {"others": ran.others}
+        command = [pythons[name], program, folder / name, "--queries", queries, "--begun", str(time.time())]
+        ran = run(command, alone=alone)
         say(f"search: {name} {ran.said['search_p50_ms']} ms, others {ran.others} cores")
-    return made
+        return ran.said | {"others": ran.others}
+
+    return {name: undisturbed(partial(search, name), tries) for name in pythons}
 
 
-def again(book: Path, home: Path) -> dict[str, Any]:
+def again(book: Path, home: Path, alone: bool) -> dict[str, Any]:
     """An unchanged book, several times."""
-    runs = [lectern_ingest(book, home) for _ in range(AGAIN)]
+    runs = [lectern_ingest(book, home, alone) for _ in range(AGAIN)]
     assert all(ran.said["chunks_embedded"] == 0 == ran.said["files_processed"] for ran in runs)
     return {
         "whole_seconds": [round(ran.seconds, 3) for ran in runs],
@@ -113,18 +124,20 @@ def again(book: Path, home: Path) -> dict[str, Any]:
     }
 
 
-def touch(source: Path, folder: Path, files: int) -> dict[str, Any]:
+def touch(source: Path, folder: Path, files: int, alone: bool) -> dict[str, Any]:
     """A full ingest of a large book, then again and again with a few files changed."""
     book, home = folder / "many", folder / "many-home"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(book, ignore_errors=True)
     written = many_lessons(source, book, files)
-    full = lectern_ingest(book, home)
+    full = lectern_ingest(book, home, alone)
     say(f"{files} files: {full.seconds:.1f} s, others {full.others} cores")
     few, runs = max(1, round(files * SHARE)), []
     for number in range(TOUCHES):
         for file in written[number :: files // few][:few]:
             with file.open("a", encoding="utf-8") as text:
                 text.write(f"\nEdition {number + 2} adds a sentence to this lesson.\n")
-        runs.append(lectern_ingest(book, home))
+        runs.append(lectern_ingest(book, home, alone))
         assert runs[-1].said["files_processed"] == few, runs[-1].said
         say(f"{few} of them touched: {runs[-1].seconds:.2f} s, others {runs[-1].others} cores")
     return {
@@ -137,7 +150,7 @@ def touch(source: Path, folder: Path, files: int) -> dict[str, Any]:
         "touched_seconds": [round(ran.seconds, 3) for ran in runs],
         "touched_job_seconds": [ran.said["duration_seconds"] for ran in runs],
         "touched_stage_seconds": [ran.said["stage_seconds"] for ran in runs],
-        "unchanged_seconds": round(lectern_ingest(book, home).seconds, 3),
+        "unchanged_seconds": round(lectern_ingest(book, home, alone).seconds, 3),
         "share": round(statistics.median(ran.seconds for ran in runs) / full.seconds, 4),
         "others": max(ran.others or 0 for ran in (full, *runs)),
     }
@@ -186,11 +199,9 @@ def table(made: dict[str, Any]) -> str:
     """The systems side by side."""
     runs, asked = made["systems"], made.get("search", {})
     whole, work = ratios(runs, "whole_seconds"), ratios(runs, "seconds")
-    lines = [
-        "| | whole, s | times ours | work alone, s | times ours | chunks | pieces read | peak, MiB | on disk, MiB "
-        "| first answer, s | search p50, ms | p99 |",
-        "|---|" + "---:|" * 11,
-    ]
+    head = "whole, s|times ours|work alone, s|times ours|chunks|pieces read|peak, MiB|on disk, MiB"
+    head += "|first answer, s|search p50, ms|p99"
+    lines = ["| | " + head.replace("|", " | ") + " |", "|---|" + "---:|" * 11]
     for name, rows in runs.items():
         said = rows[-1] | asked.get(name, {})
         cells = [middle(rows, "whole_seconds"), whole[name], middle(rows, "seconds"), work[name], said["chunks"]]
@@ -239,6 +250,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--queries", type=Path, help="JSON lines with `text`; 200 are asked")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--files", type=int, default=FILES, help="of the large book; 0 leaves that part out")
+    parser.add_argument("--tries", type=int, default=1, help="waits for quiet, and repeats what others disturbed")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -260,12 +272,12 @@ def main() -> int:
     }
     with tempfile.TemporaryDirectory(prefix="lectern-ingest-") as temporary:
         folder = Path(temporary)
-        made["systems"] = compare(systems, book, folder, wanted.rounds)
+        made["systems"] = compare(systems, book, folder, wanted.rounds, wanted.tries)
         if wanted.queries:
-            made["search"] = ask(pythons, folder, wanted.queries.resolve())
-        made["unchanged"] = again(book, folder / LECTERN)
+            made["search"] = ask(pythons, folder, wanted.queries.resolve(), wanted.tries)
+        made["unchanged"] = undisturbed(partial(again, book, folder / LECTERN), wanted.tries)
         if wanted.files:
-            made["touched"] = touch(book, folder, wanted.files)
+            made["touched"] = undisturbed(partial(touch, book, folder, wanted.files), wanted.tries)
     print(f"{table(made)}\n\n{bars(made)}")
     if wanted.json:
         wanted.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")

@@ -13,8 +13,6 @@ import asyncio
 import json
 import os
 import platform
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +20,9 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from peers.measuring import peak_mib, percentile
+from peers.processes import disk_mib, run
 
 SIZES = (10_000, 50_000, 100_000)
 DIMENSIONS = 384
@@ -158,7 +159,7 @@ async def search(folder: Path, count: int) -> dict[str, Any]:
         made: dict[str, Any] = {"in_part": await index.read(lambda view: view.count(part))}
         for name, where in (("whole", everything), ("part", part)):
             times = await _times(index, asked, where)
-            made |= {f"find_{name}_p{percent}_ms": percentile(times, percent) for percent in (50, 99)}
+            made |= {f"find_{name}_p{percent}_ms": round(percentile(times, percent), 2) for percent in (50, 99)}
     return made | {"open_seconds": round(opened, 3), "search_peak_mib": peak_mib(), "search_peak_mib_before": before}
 
 
@@ -176,22 +177,6 @@ async def _times(index: Any, asked: Sequence[tuple[list[float], str]], where: An
     return times
 
 
-def peak_mib() -> float:
-    """The most memory this process has held so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
-
-
-def disk_mib(folder: Path) -> float:
-    """What a folder takes on the disk; the engine's files have holes, so their lengths say nothing."""
-    return round(sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 2**20, 1)
-
-
-def percentile(values: Sequence[float], percent: int) -> float:
-    """The nearest-rank percentile."""
-    return round(sorted(values)[max(0, -(-len(values) * percent // 100) - 1)], 2)
-
-
 # In the process that compares.
 
 
@@ -200,8 +185,8 @@ def measure(count: int) -> dict[str, Any]:
     made: dict[str, Any] = {"chunks": count}
     with tempfile.TemporaryDirectory(prefix="lectern-scale-") as folder:
         for work in ("fill", "search"):
-            command = [sys.executable, __file__, "--work", work, "--folder", folder, str(count)]
-            made |= json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            ran = run([sys.executable, Path(__file__).absolute(), "--work", work, "--folder", folder, str(count)])
+            made |= ran.said | {f"{work}_others": ran.others}
     return made
 
 

