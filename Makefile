@@ -16,7 +16,7 @@ setup: $(VENV)/.run-ready  ## build .venv with .venv/bin/lectern
 dev: $(VENV)/.dev-ready  ## the same, with what tests and checks need
 
 run: setup  ## ingest the sample book (BOOK=…) and serve page and API (PORT=…)
-	$(BIN)/lectern ingest $(BOOK)
+	$(BIN)/lectern ingest "$(BOOK)"
 	$(BIN)/lectern serve --port $(PORT)
 
 test: check  ## checks and tests

@@ -127,10 +127,6 @@ class Worker:
         answer = self.ask(texts=texts, purpose="passage")
         return len(texts) / float(answer["seconds"]), 1000 * float(answer["cpu_seconds"]) / len(texts)
 
-    def close(self) -> None:
-        """No more requests."""
-        self.process.communicate()
-
 
 def chunks(book: Path) -> list[str]:
     """A book in chunks of many sizes, in an order that mixes its subjects. Always the same for the same book."""
@@ -235,10 +231,11 @@ def table(made: dict[str, Any]) -> str:
     """The figures as a Markdown table, each with its bar."""
     speed, cosine, found = made["texts_a_second"], made["cosine"], made["ndcg_at_10"]
     other = found["cosine"]
+    least_most = [f"{min(values)}-{max(values)}" for values in (speed["ours"], speed["peer"])]
     lost = found["peer"] - found["ours_first_window"]
     rows = [
         ("texts a second, median", statistics.median(speed["ours"]), statistics.median(speed["peer"])),
-        ("texts a second, least-most", _range(speed["ours"]), _range(speed["peer"])),
+        ("texts a second, least-most", *least_most),
         ("CPU ms a text, median", statistics.median(speed["ours_cpu_ms"]), statistics.median(speed["peer_cpu_ms"])),
         (f"nDCG@{DEPTH}, first {WINDOW} pieces", found["ours_first_window"], found["peer"]),
         (f"nDCG@{DEPTH}, all windows, best counts", found["ours_all_windows"], ""),
@@ -259,12 +256,8 @@ def table(made: dict[str, Any]) -> str:
         f"| {name} | {value} | {bar} | {('met' if met else 'MISSED') if bar else ''} |"
         for name, value, bar, met in bars
     ]
-    made["met"] = all(bar[3] for bar in bars)
+    made["met"] = all(met for *_, met in bars)
     return "\n".join(text)
-
-
-def _range(values: Sequence[float]) -> str:
-    return f"{min(values)}-{max(values)}"
 
 
 def main() -> int:
@@ -290,8 +283,8 @@ def main() -> int:
         "cosine": cosine_of(mine.vectors(texts), theirs.vectors(texts)),
         "ndcg_at_10": retrieval(mine, theirs, options.questions),
     }
-    mine.close()
-    theirs.close()
+    mine.process.communicate()  # no more requests
+    theirs.process.communicate()
     print(f"{len(texts)} chunks, {options.rounds} rounds, {made['cores']} cores\n\n{table(made)}")
     if options.json:
         options.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")

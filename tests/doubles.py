@@ -16,6 +16,7 @@ class WordEmbedder:
 
     fingerprint = f"test/words/{DIMENSIONS}"
     dimensions = DIMENSIONS
+    languages: frozenset[str] | None = None
 
     def __init__(self) -> None:
         self.sent: list[str] = []

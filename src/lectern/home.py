@@ -85,6 +85,8 @@ def find_home(configured: Path | None, *, create: bool) -> Home:
             raise ConfigError(
                 f"{path} cannot be created ({exc.strerror}); set LECTERN_HOME to a folder you may write"
             ) from exc
+    elif path.exists() and not path.is_dir():
+        raise ConfigError(f"{path} is no folder; set LECTERN_HOME to one")
     elif not path.is_dir():
         raise ConfigError(f"nothing is indexed here ({path} does not exist); run: lectern ingest PATH")
     if not os.access(path, os.W_OK):

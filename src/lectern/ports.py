@@ -32,6 +32,10 @@ class Embedder(Protocol):
     def dimensions(self) -> int:
         """The length of every vector."""
 
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """The languages it reads, by their codes; None for many."""
+
     def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
         """What is embedded for one chunk: trail and text, in as many windows as the model needs to read all of it."""
 

@@ -110,6 +110,8 @@ def test_a_refusal_is_exit_4(book: Path, tmp_path: Path) -> None:
         (["ask", "What is a node?"], "lectern ingest"),
         (["search", "ab"], "lectern ingest"),
         (["serve", "--host", "0.0.0.0"], "0.0.0.0"),
+        (["serve", "--port", "99999"], "99999"),
+        (["ingest", __file__], "is a file"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_path: Path) -> None:
@@ -136,3 +138,38 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_a_damaged_database_is_one_line_with_advice(book: Path, tmp_path: Path) -> None:
+    """No command answers a database that is none with a traceback."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "lectern.db").write_bytes(b"this is no database" * 100)
+
+    done = lectern("books", home=home, check=False)
+
+    assert done.returncode == 2
+    assert "ingest your books again" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_bytes_that_are_no_text_are_refused(book: Path, tmp_path: Path) -> None:
+    """A question in another encoding is answered by one line, not by a traceback."""
+    home = tmp_path / "home"
+    lectern("ingest", str(book), home=home)
+
+    done = lectern("ask", "\udcff what is a node", home=home, check=False)
+
+    assert (done.returncode, "UTF-8" in done.stderr) == (2, True)
+
+
+def test_a_folder_in_which_nothing_can_be_read_leaves_no_book(tmp_path: Path) -> None:
+    """Exit 2, the first reason, and no empty book that would stand in the way of others."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.md").write_bytes(b"\0\0\0")
+    home = tmp_path / "home"
+
+    done = lectern("ingest", str(tmp_path / "broken"), home=home, check=False)
+
+    assert (done.returncode, "a.md" in done.stderr) == (2, True)
+    assert "No book" in lectern("books", home=home).stdout

@@ -307,3 +307,19 @@ async def test_a_dry_run_says_what_would_happen_and_does_nothing(tmp_path: Path)
     assert planned.forecast is not None
     forecast = (planned.forecast.add, planned.forecast.keep, planned.forecast.remove)
     assert forecast == (job.chunks_created, job.chunks_kept, job.chunks_deleted)
+
+
+async def test_a_language_the_embedder_does_not_read_is_a_warning(tmp_path: Path) -> None:
+    """The report says so, names the model, and the book is indexed all the same; its own language is no warning."""
+    author = Author(tmp_path / "book", 12)
+    author._write(Path("lectern.toml"), 'language = "ur"\n')
+    english = WordEmbedder()
+    english.languages = frozenset({"en"})
+    async with workshop(tmp_path / "home", english) as shop:
+        job = await run(shop, author.folder)
+        author._write(Path("lectern.toml"), 'language = "en-GB"\n')
+        again = await run(shop, author.folder)
+
+    assert [problem.file for problem in job.warnings if "'ur'" in problem.message] == ["lectern.toml"]
+    assert job.chunks_created > 0
+    assert not [problem for problem in again.warnings if "language" in problem.message]

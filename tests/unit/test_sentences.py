@@ -49,3 +49,10 @@ def test_a_sentence_is_made_of_the_passages_own_words(text: str) -> None:
     words = set(text.split())
 
     assert all(set(sentence.split()) <= words | {w.lstrip(">-*+") for w in words} for sentence in sentences_of(text))
+
+
+def test_tasks_set_to_the_reader_are_no_statements() -> None:
+    """What stands under Exercises or Try it tells the reader to do something; the next heading ends that."""
+    text = "## Exercises\n\nWrite a best effort publisher.\n\n## Summary\n\nA publisher offers what it can."
+
+    assert sentences_of(text) == ["A publisher offers what it can."]

@@ -13,7 +13,7 @@ from lectern.answering.citations import Cited, cite
 from lectern.answering.confidence import measure
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import ConfidenceMetrics, Dossier, Findings, Hit
-from lectern.domain.queries import Scope, SearchQuery
+from lectern.domain.queries import Scope, SearchQuery, refuse_undecodable
 from lectern.domain.replies import Answer, Draft, NearestLesson, Refusal, RefusalReason, Reply, Timings
 from lectern.ports import Answerer
 
@@ -34,6 +34,7 @@ class Question:
     similarity_threshold: float | None = None
 
     def __post_init__(self) -> None:
+        refuse_undecodable(self.text, "message")
         low, high = MESSAGE_LENGTH
         length = len(self.text.strip())
         if not low <= length <= high:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ MOST_WORDS = 60
 MOST_SENTENCES = 3
 WORTH_ADDING = 0.85  # of the best sentence's score: below that a further sentence rarely helps
 LEXICAL_SHARE = 0.5
+# A sentence that leans on the one before it says something else, or the opposite, when it stands alone.
+_LEANS = re.compile(r"^(It|They|This|That|These|Those|He|She|So|But|And|Or|Then|However|Therefore|Also)\b|\b[Tt]hem\b")
 RANK_PENALTY = 0.02  # the same sentence counts a little less in a passage further down
 
 
@@ -31,6 +34,7 @@ class Passage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Quote:
     number: int
+    place: int  # where it stands among the passage's sentences
     text: str
     score: float
 
@@ -60,10 +64,11 @@ class OfflineWriter:
         quotes = [
             _Quote(
                 number=number,
+                place=place,
                 text=sentence,
                 score=_cosine(vectors[0], vector) + LEXICAL_SHARE * shared - RANK_PENALTY * (number - 1),
             )
-            for (number, sentence), vector, shared in zip(found, vectors[1:], words, strict=True)
+            for place, ((number, sentence), vector, shared) in enumerate(zip(found, vectors[1:], words, strict=True))
         ]
         return " ".join(f"{quote.text} [{quote.number}]" for quote in _choose(quotes))
 
@@ -76,13 +81,16 @@ def _choose(quotes: list[_Quote]) -> list[_Quote]:
         size = len(quote.text.split())
         if chosen and (quote.score < WORTH_ADDING * ranked[0].score or words + size > MOST_WORDS):
             continue
+        if chosen and _LEANS.search(quote.text):
+            continue
         if any(quote.text == other.text for other in chosen):
             continue
         chosen.append(quote)
         words += size
         if len(chosen) == MOST_SENTENCES:
             break
-    return chosen
+    first, *more = chosen
+    return [first, *sorted(more, key=lambda quote: (quote.number, quote.place))]
 
 
 def _shared_words(question: str, texts: Sequence[str]) -> list[float]:

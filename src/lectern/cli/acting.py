@@ -21,9 +21,13 @@ class Refused(LecternError):
 
 async def act(name: str, params: Line, *, direct: bool = False, create: bool = False) -> AsyncIterator[Line]:
     """Carry an action out and give its lines; `direct` never goes through a server."""
+    from lectern.domain.queries import refuse_undecodable
     from lectern.home import find_home
     from lectern.settings import load_settings
 
+    for value in params.values():
+        if isinstance(value, str):
+            refuse_undecodable(value, "text")
     settings = load_settings()
     home = find_home(settings.home, create=create)
     try:

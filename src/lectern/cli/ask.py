@@ -66,7 +66,9 @@ def _show(reply: dict[str, Any]) -> None:
         typer.echo()
         for source in reply["sources"]:
             typer.echo(f"[{source['number']}] {source['breadcrumb']}")
-            typer.echo(f"    {source['url']}")
+            published = source["url"].startswith("http")
+            where = source["url"] if published else f"{source['source_file']}:{source['line_start']}"
+            typer.echo(f"    {where}")
         typer.echo(f"\n{reply['confidence_level']} confidence ({reply['confidence']:.2f}) · {reply['model']}")
     elif reply["nearest"]:
         typer.echo("\nNearest lessons:")

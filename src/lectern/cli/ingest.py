@@ -38,6 +38,8 @@ def command(  # noqa: PLR0913  # one parameter an option
     """Index a book's folder, or bring its index up to date."""
     if mode not in MODES:
         fail(f"--mode must be one of {', '.join(MODES)}, not {mode!r}", 2)
+    if path.is_file():
+        fail(f"{str(path)!r} is a file; name the folder that holds the book", 2)
     if not path.is_dir():
         fail(f"there is no folder {str(path)!r}; name the folder that holds the book's Markdown files", 2)
     if watch and dry_run:

@@ -22,7 +22,7 @@ def carry(work: Coroutine[Any, Any, T]) -> T:
     except LecternError as exc:
         fail(str(exc), exc.exit_code)
     except KeyboardInterrupt:
-        fail("interrupted; what was finished is kept, the rest is done by the next run", 130)
+        fail("interrupted", 130)
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -67,4 +67,5 @@ def _show(found: dict[str, Any]) -> None:
     for result in found["results"]:
         typer.secho(f"{result['rank']}. {result['breadcrumb']}", bold=True)
         typer.echo(f"   {result['url']}  (score {result['score']:.2f}, similarity {result['similarity']:.2f})")
+        typer.echo(f"   {result['source_file']}  lesson {result['parent_doc_id']}")
         typer.echo(f"   {first_words(result['text'])}\n")

@@ -15,6 +15,7 @@ from lectern.cli.render import carry, fail
 from lectern.domain.errors import ConfigError
 
 DEFAULT_PORT = 8420
+HIGHEST_PORT = 65_535
 
 
 def command(
@@ -22,6 +23,8 @@ def command(
     port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes any free one.")] = DEFAULT_PORT,
 ) -> None:
     """Serve the page and the API on this machine."""
+    if not 0 <= port <= HIGHEST_PORT:
+        fail(f"--port must be 0 to {HIGHEST_PORT}, not {port}", 2)
     if not _is_loopback(host):
         fail(f"--host {host!r} can be reached by others, and there are no keys yet; use 127.0.0.1", 2)
     carry(_serve(host, port))

@@ -38,6 +38,7 @@ class SearchQuery:
     similarity_threshold: float | None = None  # a cosine; hits below it are left out
 
     def __post_init__(self) -> None:
+        refuse_undecodable(self.text, "text")
         low, high = QUERY_LENGTH
         if not low <= len(self.text.strip()) <= high:
             raise BadInput(
@@ -49,3 +50,11 @@ class SearchQuery:
             raise BadInput(
                 f"similarity_threshold must be 0 to 1, not {self.similarity_threshold}", field="similarity_threshold"
             )
+
+
+def refuse_undecodable(text: str, field: str) -> None:
+    """Bytes that were no UTF-8 arrive as lone surrogates, which nothing behind this line can take."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadInput("the text is not valid UTF-8; send plain text", field=field) from None

@@ -70,6 +70,11 @@ class CohereEmbedder:
         """The length of every vector."""
         return self._batching.dimensions
 
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """English, unless the model's name says otherwise."""
+        return frozenset({"en"}) if "english" in self._model else None
+
     def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
         """Trail and text in as many windows as the model needs to read all of it."""
         return passages(trail, text, limit=WINDOW_TOKENS, pieces=token_pieces)

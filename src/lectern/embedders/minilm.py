@@ -51,6 +51,11 @@ class LocalEmbedder:
         """The length of every vector."""
         return DIMENSIONS
 
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """English, as it was trained on."""
+        return frozenset({"en"})
+
     def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
         """What is embedded for one chunk: trail and text, in as many windows as the model needs to read all of it."""
         model = _model(self.folder, os.getpid())

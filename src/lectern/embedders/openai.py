@@ -61,6 +61,11 @@ class OpenAIEmbedder:
         """The length of every vector."""
         return self._batching.dimensions
 
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """Many."""
+        return None
+
     def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
         """Trail and text in one window, or in several where they are longer than the model reads."""
         return passages(trail, text, limit=WINDOW_BYTES, pieces=byte_pieces)

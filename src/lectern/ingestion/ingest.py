@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lectern.domain.books import Problem, Survey
+from lectern.domain.books import Manifest, Problem, Survey
 from lectern.domain.clock import utc_now
-from lectern.domain.errors import Busy, IndexDamaged, LecternError
+from lectern.domain.errors import Busy, IndexDamaged, LecternError, SourceError
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, Forecast, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
@@ -19,7 +19,7 @@ from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
 from lectern.ingestion.replacing import ReadReplacement, change, clear, intent_of, recover
 from lectern.ingestion.report import Tally
 from lectern.ingestion.stamping import VectorSource
-from lectern.ports import BookEntry, Change, Intent, Ledger, Shelf, Stand, VectorCache
+from lectern.ports import BookEntry, Change, Embedder, Intent, Ledger, Shelf, Stand, VectorCache
 from lectern.reading.lessons import FileChanged, ReadLesson, read_lesson
 from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
@@ -106,13 +106,17 @@ async def _begin(request: IngestRequest, shop: Workshop, found: Survey, tally: T
     await recover(shop.ledger, shop.shelf, book_id)
     records = await shop.ledger.records(book_id, stand.index.collection)
     plan = plan_ingestion(found, records, request.mode)
+    entry = await shop.ledger.book(book_id)
+    if entry is None and not found.lessons and found.problems:
+        first = found.problems[0]
+        raise SourceError(f"none of the {found.files_discovered} files can be read; {first.file}: {first.message}")
     if not request.replace:
-        entry = await shop.ledger.book(book_id)
         known = records
         if entry and entry.collection_name != stand.index.collection:  # the book as readers know it
             known = await shop.ledger.records(book_id, entry.collection_name)
         refuse_wrong_book(found, known, plan_ingestion(found, known, request.mode))
     tally.begin(found, records, plan)
+    tally.problems += _language_warning(found.manifest, stand.embedder)
     return _Run(request=request, shop=shop, stand=stand, found=found, plan=plan, tally=tally, patient=patient)
 
 
@@ -266,6 +270,18 @@ class _Run:
         for collection in await self.shop.ledger.collections(book_id):
             if collection != self.stand.index.collection:
                 await clear(self.shop.ledger, await self.shop.shelf.index(collection), book_id)
+
+
+def _language_warning(manifest: Manifest, embedder: Embedder) -> list[Problem]:
+    """Loud, because nothing else would show it: vectors of a language the model never read say little."""
+    spoken, language = embedder.languages, manifest.language
+    if spoken is None or language.partition("-")[0].lower() in spoken:
+        return []
+    message = (
+        f"the book's language is {language!r}, which {embedder.fingerprint!r} does not read: search will rest on "
+        "shared words alone. Choose another LECTERN_EMBEDDER, or set `language` if it is wrong"
+    )
+    return [Problem(file="lectern.toml", line=None, message=message, severity="warning")]
 
 
 def _files(replacement: Replacement) -> int:

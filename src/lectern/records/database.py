@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, event, inspect, text
+from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from lectern.domain.errors import ConfigError
@@ -31,6 +32,11 @@ async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
         await _migrate(engine)
         yield engine
+    except DatabaseError as exc:
+        raise ConfigError(
+            f"the database {url.database} cannot be used ({exc.orig}). If it is damaged, move it away, together with "
+            "the index folder beside it, and ingest your books again"
+        ) from exc
     finally:
         await engine.dispose()  # aiosqlite's thread is not a daemon: an engine left open would keep the process alive
 
