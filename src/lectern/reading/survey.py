@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
     placed = place_all(identity, fronts, declared, facts)
     named = page_titles(placed, fronts, {page.file: page.heading for page in pages}, facts)
     titles = titles_for(declared, facts, placed, named, identity)
-    manifest = _manifest(identity, site, declared, placed, titles)
+    manifest = _manifest(identity, site, declared, placed, titles, facts.order)
     urls = _urls(pages, manifest, facts)
     lessons = tuple(_lesson(page, manifest, placed, titles, urls[page.file], rules) for page in pages)
     problems += [*placed.problems, *_unused_modules(declared, placed)]
@@ -92,10 +93,13 @@ def _guessed_site(fronts: dict[str, FrontMatter]) -> Site:
     return "docusaurus" if tell else "plain"
 
 
-def _manifest(book_id: str, site: Site, declared: Declared, placed: Placed, titles: Titles) -> Manifest:
-    """What the author declared, and every module that the folders show besides."""
+def _manifest(  # all that a manifest is made of
+    book_id: str, site: Site, declared: Declared, placed: Placed, titles: Titles, order: Mapping[str, int]
+) -> Manifest:
+    """What the author declared, and every module that the folders show besides, in the site's own order."""
     modules = {module.slug: replace(module, title=titles.module[module.slug]) for module in declared.modules}
-    for spot in placed.spots.values():
+    for file in sorted(placed.spots, key=lambda file: order.get(file, len(order))):
+        spot = placed.spots[file]
         inferred = ModuleInfo(slug=spot.module, folder=spot.module_folder, title=titles.module[spot.module])
         modules.setdefault(spot.module, inferred)
     return Manifest(

@@ -165,3 +165,14 @@ def test_odd_navigation_never_stops_a_book(tmp_path: Path) -> None:
     assert len(survey(tmp_path / "mk" / "docs").lessons) == 2
     [lesson] = survey(tmp_path / "ds" / "docs").lessons
     assert lesson.place.chapter < 10**6
+
+
+def test_modules_are_in_the_sites_order(tmp_path: Path) -> None:
+    """Where nav says Basics comes before Advanced, so does the book; what nav leaves out comes last."""
+    nav = "nav:\n  - Basics: basics/one.md\n  - Advanced: advanced/two.md\n"
+    pages = {"docs/basics/one.md": BODY, "docs/advanced/two.md": BODY, "docs/aside/three.md": BODY}
+    write(tmp_path, {"mkdocs.yml": nav, **pages})
+
+    found = survey(tmp_path / "docs")
+
+    assert [module.slug for module in found.manifest.modules] == ["basics", "advanced", "aside"]
