@@ -13,6 +13,7 @@ from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
 
 MEBIBYTE = 1024 * 1024
+A_MOMENT = 8  # seconds: each takes under one on a quiet core, and minutes if it were not linear
 
 
 def pattern(unit: str):
@@ -92,11 +93,11 @@ def measured(root: Path, text: str) -> tuple[float, float, int, int]:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_costs_little(tmp_path: Path, name: str) -> None:
-    """Half a mebibyte in under two seconds of a processor, under 200 MiB, and no chunk that is enormous."""
+    """Half a mebibyte costs no more than a moment of a processor, under 200 MiB, and no chunk that is enormous."""
     seconds, memory, longest, outcomes = measured(tmp_path, HOSTILE[name](MEBIBYTE // 2))
 
     assert outcomes
-    assert seconds < 2
+    assert seconds < A_MOMENT
     assert memory < 200
     assert longest < 9000
 
@@ -113,12 +114,11 @@ def test_a_hostile_file_costs_little(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_time_grows_with_size_and_not_faster(tmp_path: Path, name: str) -> None:
-    """Twice the file takes less than three times as long."""
-    size = MEBIBYTE // 2
-    single = min(measured(tmp_path, HOSTILE[name](size))[0] for _ in range(3))
-    double = min(measured(tmp_path, HOSTILE[name](2 * size))[0] for _ in range(3))
+    """Eight times the file takes about eight times as long; were it quadratic it would take sixty-four times."""
+    small = min(measured(tmp_path, HOSTILE[name](MEBIBYTE // 16))[0] for _ in range(3))
+    large = min(measured(tmp_path, HOSTILE[name](MEBIBYTE // 2))[0] for _ in range(3))
 
-    assert double < 3 * single + 0.05
+    assert large < 32 * small + 0.1  # half way between the two: a busy machine does not reach it
 
 
 def test_yaml_bombs_cost_nothing(tmp_path: Path) -> None:
