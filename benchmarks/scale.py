@@ -96,6 +96,7 @@ def chunk(number: int, place: int, text: str, vectors: list[list[float]]) -> Any
         chapter_title=f"Chapter {home.chapter}",
         lesson_title=f"Lesson {number}",
         url=f"/{home.module}/{number}",
+        sections=(),
         content_hash=digest,
         source_file_hash=digest,
         word_count=WORDS,

@@ -52,6 +52,7 @@ def chunk(text: str, where: LessonPlace | None = None, **changes: object) -> Chu
         module_title="M",
         chapter_title="C",
         lesson_title="Lesson",
+        sections=(),
         url="/m/c/lesson#section",
         content_hash=content_hash(text),
         source_file_hash=content_hash(text),

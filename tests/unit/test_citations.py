@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.answering.citations import PASSAGE_LENGTH, cite, excerpt
+from lectern.domain.chunks import SectionMark
 from lectern.domain.evidence import Dossier
 from tests.making import chunk, hit
 
@@ -78,3 +79,19 @@ def test_an_excerpt_finds_a_sentence_over_two_lines() -> None:
     text = f"{'before ' * 200}The node sleeps\nfor five seconds. {'after ' * 200}"
 
     assert "The node sleeps\nfor five seconds." in excerpt(text, "The node sleeps for five seconds.")
+
+
+def test_a_citation_opens_at_the_section_it_quotes() -> None:
+    """In a chunk of several short sections the link is that of the quoted one, not of the first."""
+    text = "## Motor\n\nIt turns the wheel.\n\n## Gear\n\nIt slows the motor."
+    marks = (
+        SectionMark(at=0, title="Motor", url="/parts#motor"),
+        SectionMark(at=text.index("## Gear"), title="Gear", url="/parts#gear"),
+    )
+    shared = Dossier(question="q", hits=(hit(chunk(text, sections=marks, url="/parts#motor")),))
+
+    [first] = cite("It turns the wheel. [1]", shared).citations
+    [second] = cite("It slows the motor. [1]", shared).citations
+
+    assert (first.section, first.url) == ("Motor", "/parts#motor")
+    assert (second.section, second.url) == ("Gear", "/parts#gear")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lectern.domain.evidence import Dossier
+from lectern.domain.evidence import Dossier, Hit
 from lectern.domain.replies import Citation
 
 PASSAGE_LENGTH = 500
@@ -50,9 +50,20 @@ def cite(draft: str, dossier: Dossier) -> Cited:
     for number, position in order.items():
         hit = dossier.passage(number)
         assert hit is not None  # only issued numbers are in `order`
-        passage = excerpt(hit.chunk.text, quotes[number])
-        citations.append(Citation(number=position, hit=hit, passage=passage))
+        citations.append(_citation(position, hit, quotes[number]))
     return Cited(text=text, citations=tuple(citations), invented=invented)
+
+
+def _citation(number: int, hit: Hit, sentence: str) -> Citation:
+    """The chunk behind a number, opened at the section that the sentence is from."""
+    chunk, section = hit.chunk, hit.chunk.section_at(_where(hit.chunk.text, sentence))
+    return Citation(
+        number=number,
+        hit=hit,
+        passage=excerpt(chunk.text, sentence),
+        section=section.title if section else chunk.section_title or chunk.lesson_title,
+        url=section.url if section else chunk.url,
+    )
 
 
 def _tidy(text: str) -> str:

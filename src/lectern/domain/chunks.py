@@ -21,6 +21,15 @@ TOKENS_PER_WORD = 1.3  # the design's estimate; embedders count with their own t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SectionMark:
+    """Where a section begins inside a chunk that holds several, and the link that opens there."""
+
+    at: int  # the character of the chunk's text
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """The unit that is embedded, found and cited: its text and everything the index stores about it.
 
@@ -56,12 +65,18 @@ class Chunk:
     chapter_title: str
     lesson_title: str
     url: str
+    sections: tuple[SectionMark, ...]  # none where all of the text is of one section, which `url` opens
     # change detection and size
     content_hash: str
     source_file_hash: str
     word_count: int
     token_count: int
     char_count: int
+
+    def section_at(self, place: int) -> SectionMark | None:
+        """The section that a place in the text belongs to, where the chunk holds several."""
+        begun = [mark for mark in self.sections if mark.at <= place]
+        return begun[-1] if begun else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

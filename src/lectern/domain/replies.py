@@ -19,6 +19,8 @@ class Citation:
     number: int
     hit: Hit
     passage: str  # at most 500 characters around the cited sentence
+    section: str  # the nearest heading above that sentence, else the lesson's title
+    url: str  # opens at that heading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,16 @@ class Draft:
         """The line it ends on."""
         return self.pieces[-1].last
 
+    def sections(self) -> tuple[tuple[int, str, str], ...]:
+        """Where sections begin in the text, with their titles and anchors; nothing where there is only one."""
+        found, at = [], -len(self.pieces[0].shown) + len(self.pieces[0].shown.lstrip())
+        for number, piece in enumerate(self.pieces):
+            at += len(piece.gap) if number else 0
+            if piece.opens:
+                found.append((max(at, 0), *piece.opens))
+            at += len(piece.shown)
+        return tuple(found) if len(found) > 1 else ()
+
     def text(self) -> str:
         """The author's lines, brought to the margin where a chunk begins inside a list, every fence closed."""
         first = self.pieces[0].shown
@@ -66,6 +76,8 @@ def drafts_of(body: Body, sections: list[Section], rules: ReadingRules) -> list[
         for block in section.blocks:
             unit.pieces += cutter.pieces(body, block, after)
             after = block.end
+        if section.title and unit.pieces:
+            unit.pieces[0] = replace(unit.pieces[0], opens=(section.title, section.anchor))
         units.append(unit)
     packed = [draft for unit in _grouped(_carried(units), rules) for draft in _packed(unit, rules)]
     return _long_enough(packed, rules.min_chars)

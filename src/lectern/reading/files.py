@@ -84,6 +84,8 @@ def _sort_in(
 
 def printable(path: str) -> bool:
     """Whether a path can be stored, shown on one line and read back."""
+    if path.isascii() and path.isprintable():
+        return True
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
@@ -125,26 +127,50 @@ def _advance(reached: set[int], step: str, wanted: list[str]) -> set[int]:
     return after
 
 
-def read_bytes(root: Path, source_file: str, limit: int) -> bytes:
-    """A file's bytes. Raises Unreadable for anything but a regular file inside `root` of at most `limit` bytes."""
-    real_root = Path(os.path.realpath(root))
-    real = Path(os.path.realpath(real_root / source_file))
-    if not real.is_relative_to(real_root):
+def read_bytes(root: Path, source_file: str, limit: int, resolved: dict[str, str] | None = None) -> bytes:
+    """A file's bytes. Raises Unreadable for anything but a regular file inside `root` of at most `limit` bytes.
+    `resolved` remembers where folders really lie, for a caller that reads many files at one time."""
+    resolved = {} if resolved is None else resolved
+    if not (real_root := resolved.get("", "")):
+        real_root = resolved[""] = os.path.realpath(root)
+    folder, _, name = source_file.rpartition("/")
+    if (real_folder := resolved.get(folder)) is None:
+        real_folder = resolved[folder] = os.path.realpath(os.path.join(real_root, folder))  # noqa: PTH118  # hot
+    path = f"{real_folder}{os.sep}{name}"
+    if os.path.islink(path):  # noqa: PTH114  # hot
+        path = os.path.realpath(path)
+    if not _within(path, real_root):
         raise Unreadable("this link leads out of the book's folder and is not followed; copy the file into the book")
     try:
-        handle = os.open(real, _OPEN_FLAGS)
+        handle = os.open(path, _OPEN_FLAGS)
     except OSError as exc:
         raise Unreadable(f"the file cannot be opened ({exc.strerror}); check that it exists and its rights") from exc
-    with os.fdopen(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise Unreadable("this is not a regular file (a pipe, device or socket); remove it or exclude it")
         if status.st_size > limit:
             raise _too_large(status.st_size, limit)
-        raw = file.read(limit + 1)
+        return _all_of(handle, status.st_size, limit)
+    except OSError as exc:
+        raise Unreadable(f"the file cannot be read ({exc.strerror}); check the disk and its rights") from exc
+    finally:
+        os.close(handle)
+
+
+def _all_of(handle: int, size: int, limit: int) -> bytes:
+    """Everything to the end, though the file may have grown since it was measured."""
+    raw = os.read(handle, size + 1)
+    while len(raw) <= limit and (more := os.read(handle, size + 1)):
+        raw += more
     if len(raw) > limit:
         raise _too_large(len(raw), limit)
     return raw
+
+
+def _within(path: str, root: str) -> bool:
+    """Whether a real path is in a real folder."""
+    return path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
 def _too_large(size: int, limit: int) -> Unreadable:

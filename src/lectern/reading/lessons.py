@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lectern.domain.books import LessonSource, Manifest, Problem
-from lectern.domain.chunks import Chunk, ChunkId, chunk_id, content_hash, estimate_tokens, parent_doc_id
+from lectern.domain.chunks import Chunk, ChunkId, SectionMark, chunk_id, content_hash, estimate_tokens, parent_doc_id
 from lectern.reading.blocks import read_body
 from lectern.reading.chunking import Draft, drafts_of
 from lectern.reading.files import read_bytes
@@ -97,7 +97,10 @@ def _chained(source: LessonSource, drafts: list[Draft], texts: list[str], body_l
             module_title=source.module_title,
             chapter_title=source.chapter_title,
             lesson_title=source.lesson_title,
-            url=f"{source.url}#{_fragment(draft.anchor)}" if draft.anchor else source.url,
+            url=_link(source, draft.anchor),
+            sections=tuple(
+                SectionMark(at=at, title=title, url=_link(source, anchor)) for at, title, anchor in draft.sections()
+            ),
             content_hash=hashes[index],
             source_file_hash=source.source_file_hash,
             word_count=(words := len(text.split())),
@@ -106,6 +109,10 @@ def _chained(source: LessonSource, drafts: list[Draft], texts: list[str], body_l
         )
         for index, (draft, text) in enumerate(zip(drafts, texts, strict=True))
     )
+
+
+def _link(source: LessonSource, anchor: str) -> str:
+    return f"{source.url}#{_fragment(anchor)}" if anchor else source.url
 
 
 def _breadcrumb(source: LessonSource, trail: tuple[str, ...]) -> str:

@@ -30,6 +30,7 @@ class Piece:
     last: int
     gap: str = "\n"  # what stands before it where it follows another piece of the same chunk
     heading: bool = False
+    opens: tuple[str, str] | None = None  # the title and anchor of the section that it begins
     head: str = ""
     tail: str = ""
     size: float = field(init=False)  # in tokens, what we added included

@@ -40,8 +40,8 @@ class _Page:
 
 
 def place_all(book_id: str, fronts: dict[str, FrontMatter], declared: Declared, facts: SiteFacts) -> Placed:
-    """Places for every file; `fronts` has the front matter of each."""
-    spots = {spot.file: spot for spot in spots_of(sorted(fronts, key=natural), declared)}
+    """Places for every file; `fronts` has the front matter of each, in path order."""
+    spots = {spot.file: spot for spot in spots_of(list(fronts), declared)}
     known = {spot.module for spot in spots.values()} | {module.slug for module in declared.modules}
     pages = [_Page(spot, fronts[file], _module_of(spot, fronts[file], known)) for file, spot in spots.items()]
     folders = _chapter_folders(pages, facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Part of every lesson's digest. Bump it whenever a change in this package could give any file other chunks, titles,
 places or URLs than before: every lesson is then read again on the next run; texts that stayed keep their vectors."""
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from functools import lru_cache
 
 MAX_SLUG = 64
 
 
+@lru_cache(maxsize=4096)  # a book has few names and asks for them often
 def slugged(name: str) -> str:
     """The slug of any name; a name without a letter or digit gets one made of its hash, so none is ever empty."""
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).lower())

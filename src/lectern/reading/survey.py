@@ -7,10 +7,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 
-from lectern.domain.books import LessonSource, Manifest, ModuleInfo, Problem, Site, Survey
+from lectern.domain.books import LessonPlace, LessonSource, Manifest, ModuleInfo, Problem, Site, Survey
 from lectern.domain.errors import BookNotFound
 from lectern.reading.files import find_files, read_bytes
 from lectern.reading.frontmatter import FrontMatter
@@ -26,6 +27,9 @@ from lectern.reading.sites import SiteFacts, page_path, site_facts
 from lectern.reading.slugs import slugged
 from lectern.reading.texts import lesson_text
 from lectern.reading.titles import Titles, page_titles, titles_for
+
+_LESSON_FIELDS = attrgetter(*(field.name for field in fields(LessonSource) if field.name not in ("place", "digest")))
+_PLACE_FIELDS = attrgetter(*(field.name for field in fields(LessonPlace)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,8 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
     if not found.files and not found.unusable:
         raise BookNotFound(f"{str(folder)!r} holds no .md or .mdx file that is not excluded; name the book's folder")
     problems = list(found.problems)
-    pages = [page for file in found.files if (page := _look_at(folder, file, rules, problems))]
+    resolved: dict[str, str] = {}
+    pages = [page for file in found.files if (page := _look_at(folder, file, rules, problems, resolved))]
     fronts = {page.file: page.front for page in pages}
     facts = site_facts(folder, declared.site, found.side_files)
     site = declared.site or facts.kind or _guessed_site(fronts)
@@ -58,7 +63,8 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
     titles = titles_for(declared, facts, placed, named, identity)
     manifest = _manifest(identity, site, declared, placed, titles, facts.order)
     urls = _urls(pages, manifest, facts)
-    lessons = tuple(_lesson(page, manifest, placed, titles, urls[page.file], rules) for page in pages)
+    reading = (site, rules.fingerprint)
+    lessons = tuple(_lesson(page, manifest, placed, titles, urls[page.file], reading) for page in pages)
     problems += [*placed.problems, *_unused_modules(declared, placed)]
     return Survey(
         manifest=manifest,
@@ -68,9 +74,11 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
     )
 
 
-def _look_at(folder: Path, file: str, rules: ReadingRules, problems: list[Problem]) -> Page | None:
+def _look_at(
+    folder: Path, file: str, rules: ReadingRules, problems: list[Problem], resolved: dict[str, str]
+) -> Page | None:
     try:
-        raw = read_bytes(folder, file, rules.max_file_bytes)
+        raw = read_bytes(folder, file, rules.max_file_bytes, resolved)
         lesson = lesson_text(file, raw, rules)
     except Unreadable as exc:
         problems.append(exc.problem(file))
@@ -137,8 +145,9 @@ def _urls(pages: list[Page], manifest: Manifest, facts: SiteFacts) -> dict[str, 
 
 
 def _lesson(
-    page: Page, manifest: Manifest, placed: Placed, titles: Titles, url: str, rules: ReadingRules
+    page: Page, manifest: Manifest, placed: Placed, titles: Titles, url: str, reading: tuple[str, str]
 ) -> LessonSource:
+    """A lesson's share, with the digest of all that reaches its chunks; `reading` is how any file would be read."""
     place = placed.places[page.file]
     source = LessonSource(
         source_file=page.file,
@@ -154,9 +163,8 @@ def _lesson(
         layer=page.front.layer or manifest.defaults.layer,
         digest="",
     )
-    reaching = {**asdict(source), "site": manifest.site, "rules": rules.fingerprint}
-    digest = hashlib.sha256(json.dumps(reaching, sort_keys=True).encode()).hexdigest()
-    return replace(source, digest=digest)
+    reaching = (*_LESSON_FIELDS(source), *_PLACE_FIELDS(place), *reading)
+    return replace(source, digest=hashlib.sha256(json.dumps(reaching).encode()).hexdigest())
 
 
 def _unused_modules(declared: Declared, placed: Placed) -> list[Problem]:

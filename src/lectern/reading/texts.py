@@ -33,7 +33,7 @@ def lesson_text(file: str, raw: bytes, rules: ReadingRules) -> LessonText:
     if (marks := text.count("<") + text.count("{/*") + text.count("`") // MARKS_PER_TAG) > rules.max_markup:
         limit = f"the limit is {rules.max_markup:,}; split it into lessons"
         raise Unreadable(f"the file has {marks:,} tags, comments or runs of code marks, {limit}")
-    body = "\n".join(text.split("\n")[opened.body_line :])
+    body = text.split("\n", opened.body_line)[opened.body_line] if lines > opened.body_line else ""
     if not body.strip():
         raise Unreadable("there is nothing below the front matter; write the lesson or remove the file")
     return LessonText(text=text, front=opened.front, body=body, body_line=opened.body_line, problems=opened.problems)

@@ -4,6 +4,7 @@ site's label, then the name without its number."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from lectern.domain.books import MAIN_MODULE
 from lectern.reading.frontmatter import FrontMatter
@@ -41,6 +42,7 @@ def titles_for(declared: Declared, facts: SiteFacts, placed: Placed, pages: dict
     """All titles, from those of the pages."""
     overviews = {spot.folder: pages[file] for file, spot in placed.spots.items() if spot.overview}
 
+    @cache  # asked for by every file in it
     def of_folder(folder: str) -> str:
         return overviews.get(folder) or facts.labels.get(folder) or without_number(folder.rpartition("/")[2])
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lectern.domain.books import Defaults, LessonPlace, Manifest, ModuleInfo
-from lectern.domain.chunks import Chunk, Stamp, StampedChunk
+from lectern.domain.chunks import Chunk, SectionMark, Stamp, StampedChunk
 from lectern.domain.jobs import IngestionRecord
 from lectern.ports import Change, IndexedChunk, Intent, Vector
 
@@ -86,7 +86,8 @@ def _indexed_to_json(indexed: IndexedChunk) -> dict[str, Any]:
 
 
 def _indexed_from_json(body: dict[str, Any]) -> IndexedChunk:
-    chunk = {**body["chunk"], "trail": tuple(body["chunk"]["trail"])}
+    sections = [SectionMark(**mark) for mark in body["chunk"].get("sections", [])]  # an older version knew of none
+    chunk = {**body["chunk"], "trail": tuple(body["chunk"]["trail"]), "sections": tuple(sections)}
     stored = StampedChunk(chunk=Chunk(**chunk), stamp=Stamp(**body["stamp"]))
     return IndexedChunk(
         stored=stored, vectors=tuple(vector_from_bytes(base64.b64decode(vector)) for vector in body["vectors"])

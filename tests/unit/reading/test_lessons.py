@@ -219,3 +219,29 @@ def test_nothing_in_a_lesson_is_ever_fetched_or_opened(tmp_path: Path, monkeypat
 
     assert [Path(path).name for path in opened] == ["a.md"]
     assert "{{#include ../b.md}}" in result.chunks[0].text
+
+
+def test_short_sections_that_share_a_chunk_keep_their_own_links(tmp_path: Path) -> None:
+    """Where a chunk holds several sections, each begins at its mark, and the mark's link opens there."""
+    body = "# Parts\n\n## Motor\n\nIt turns the wheel.\n\n## Motor\n\nThe second one.\n\n### Gear {#g}\n\nIt slows.\n"
+    write(tmp_path, {"mkdocs.yml": "site_name: x\n"})
+    [chunk] = chunks(tmp_path, body, file="docs/01-parts.md")
+
+    assert [(mark.title, mark.url.partition("#")[2]) for mark in chunk.sections] == [
+        ("Parts", "parts"),
+        ("Motor", "motor"),
+        ("Motor", "motor_1"),
+        ("Gear", "g"),
+    ]
+    for mark in chunk.sections:
+        assert chunk.text[mark.at :].lstrip("# ").startswith(mark.title)
+    assert chunk.section_at(chunk.text.index("The second")) == chunk.sections[2]
+    assert chunk.section_at(chunk.text.index("slows")) == chunk.sections[3]
+
+
+def test_a_chunk_of_one_section_needs_no_marks(tmp_path: Path) -> None:
+    """Its own link opens there already."""
+    read = chunks(tmp_path, lesson_of(3, "a"))
+
+    assert [chunk.sections for chunk in read] == [(), (), ()]
+    assert read[0].section_at(5) is None
