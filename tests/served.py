@@ -13,11 +13,12 @@ from pathlib import Path
 LECTERN = str(Path(sys.executable).with_name("lectern"))
 
 
-def lectern(*arguments: str, home: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+def lectern(*arguments: str, home: Path, check: bool = True, typed: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command as a person would."""
     done = subprocess.run(
         [LECTERN, *arguments],
         capture_output=True,
+        input=typed,
         text=True,
         check=False,
         env={**os.environ, "LECTERN_HOME": str(home)},

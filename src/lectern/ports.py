@@ -110,6 +110,9 @@ class ChunkIndex(Protocol):
     async def replace(self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit) -> None:
         """Carry changes out, durably, and commit them to the ledger; doing it all again changes nothing."""
 
+    async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
+        """How many points of the book are of a generation that is neither live nor about to be; gone with `drop`."""
+
 
 class Generations(Protocol):
     """Which version of each lesson readers are to see, for an index that holds two while one replaces the other."""
@@ -164,6 +167,9 @@ class Ledger(Protocol):
 
     async def save_book(self, entry: BookEntry) -> None:
         """Remember a book: its manifest, where readers are served from, when it was ingested."""
+
+    async def remove_book(self, book_id: str) -> None:
+        """Forget a book whose lessons are all gone."""
 
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""

@@ -18,7 +18,7 @@ from lectern.domain.queries import SEARCH_LIMIT, Scope, SearchQuery
 from lectern.domain.replies import Reply
 from lectern.home import Home, find_home
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
-from lectern.ingestion.replacing import recover, verify_all
+from lectern.ingestion.replacing import recover, remove, verify_all
 from lectern.ports import Answerer, BookEntry, Stand
 from lectern.retrieval.scope import resolve_book
 from lectern.retrieval.search import HybridSearch
@@ -112,6 +112,12 @@ class Lectern:
         entry = await self.book(book)
         records = await self.workshop.ledger.records(entry.manifest.book_id, entry.collection_name)
         return outline_of(entry.manifest, records.values())
+
+    async def remove(self, book: str) -> int:
+        """Take a book out of the index, not off the disk; how many chunks that were."""
+        entry = await self.book(book)
+        with self.workshop.alone(entry.manifest.book_id):
+            return await remove(self.workshop.ledger, self.workshop.shelf, entry)
 
     def examine(self, *, mend: bool = False) -> AsyncIterator[Finding]:
         """Every disagreement between index and ledger; with `mend` each is put right."""

@@ -58,6 +58,36 @@ def test_from_a_book_to_a_cited_answer(book: Path, tmp_path: Path) -> None:
     assert {"id", "payload"} == set(json.loads(lines[0]))
 
 
+def test_a_book_can_be_taken_out(book: Path, tmp_path: Path) -> None:
+    """After `books --remove` nothing of it is found, another book is as it was, and its files are still there."""
+    home, other = tmp_path / "home", tmp_path / "other-book"
+    other.mkdir()
+    (other / "01-arms.md").write_text("# Arms\n\nAn arm has six joints and a hand at its end.\n", encoding="utf-8")
+    for folder in (book, other):
+        lectern("ingest", str(folder), home=home)
+    before = lectern("chunks", "other-book", "--json", home=home).stdout
+
+    asked = lectern("books", "--remove", "tiny-book", home=home, check=False, typed="n\n")
+    assert (asked.returncode, "tiny-book" in lectern("books", home=home).stdout) == (2, True)
+    gone = json.loads(lectern("books", "--remove", "tiny-book", "--yes", "--json", home=home).stdout)
+
+    assert gone["chunks_deleted"] >= 1
+    assert [one["book_id"] for one in json.loads(lectern("books", "--json", home=home).stdout)] == ["other-book"]
+    assert lectern("chunks", "other-book", "--json", home=home).stdout == before
+    assert "agree" in lectern("doctor", home=home).stdout
+    assert (book / "docs" / "01-nodes.md").exists()
+    unknown = lectern("books", "--remove", "tiny-book", "--yes", home=home, check=False)
+    assert (unknown.returncode, "other-book" in unknown.stderr) == (2, True)
+
+
+def test_errors_name_options_as_they_are_typed(book: Path, tmp_path: Path) -> None:
+    """A person never typed `hardware_tier_filter`."""
+    lectern("ingest", str(book), home=tmp_path / "home")
+    wrong = lectern("search", "how do nodes talk", "--tier", "7", home=tmp_path / "home", check=False)
+
+    assert (wrong.returncode, "--tier must be 1 to 4" in wrong.stderr) == (2, True)
+
+
 def test_an_unchanged_book_is_not_embedded_again(book: Path, tmp_path: Path) -> None:
     """The second run skips what has not changed; a full run reuses every vector."""
     home = tmp_path / "home"

@@ -40,6 +40,29 @@ def test_commands_go_through_the_running_server(book: Path, tmp_path: Path) -> N
     assert "agree" in lectern("doctor", home=home).stdout
 
 
+def test_a_watching_server_follows_the_author(book: Path, tmp_path: Path) -> None:
+    """`serve --watch` brings an edited lesson to its readers, with no command said."""
+    import time
+
+    home = tmp_path / "home"
+    lectern("ingest", str(book), home=home)
+    environment = {**os.environ, "LECTERN_HOME": str(home)}
+    with serving([LECTERN, "serve", "--port", "0", "--watch"], env=environment) as address:
+        import httpx
+
+        def found() -> str:
+            got = httpx.post(f"{address}/search", json={"text": "which animal sleeps in the gearbox"}, timeout=30)
+            return str(got.json()["results"])
+
+        deadline = time.monotonic() + 60
+        while "hedgehog" not in found() and time.monotonic() < deadline:
+            with (book / "01-nodes.md").open("a", encoding="utf-8") as lesson:
+                lesson.write("\nA hedgehog sleeps in the gearbox.\n")  # again, until the watch has begun
+            time.sleep(2)
+
+        assert "hedgehog" in found()
+
+
 def test_direct_names_the_process_that_owns_the_home(book: Path, tmp_path: Path) -> None:
     """`--direct`, and a second server, say which process is in the way, and nothing is touched."""
     home = tmp_path / "home"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from qdrant_client import AsyncQdrantClient
 
+from lectern.domain.chunks import SectionMark
 from lectern.domain.errors import IndexDamaged, IndexMismatch
 from lectern.domain.filters import ChunkFilter
 from lectern.index.edge import READY, open_edge_index
@@ -76,6 +77,15 @@ class ChunkIndexContract:
             assert await view.by_ids("book", [one.stored.chunk.id]) == {one.stored.chunk.id: one.stored}
             [windows] = (await view.vectors("book", [one.stored.chunk.id])).values()
         assert windows[0] == pytest.approx(one.vectors[0], abs=1e-6)
+
+    async def test_where_sections_begin_comes_back(self, index: ChunkIndex) -> None:
+        """The marks inside a chunk survive, too."""
+        marks = (SectionMark(at=0, title="A", url="/p#a"), SectionMark(at=9, title="B", url="/p#b"))
+        one = indexed(chunk("## A\n\nx\n\n## B\n\ny", sections=marks))
+        await put(index, "book", [one], [], "en")
+
+        async with reading(index) as view:
+            assert await view.chunks(BOOK) == [one.stored]
 
     async def test_putting_twice_is_putting_once(self, index: ChunkIndex) -> None:
         """A repeated apply, as after a crash, changes nothing."""
@@ -239,6 +249,16 @@ class TestEdgeIndex(ChunkIndexContract):
         with pytest.raises(IndexMismatch, match="recreate"):
             schema.from_payload("x", {"text": "t", "schema_version": 0})
 
+    async def test_a_payload_of_the_version_before_is_completed(self) -> None:
+        """An index that an older Lectern wrote goes on serving; it only knows of no sections inside a chunk."""
+        from lectern.index import schema
+
+        stored = indexed(chunk("Nodes talk over topics.")).stored
+        old = schema.to_payload(stored) | {"schema_version": 1}
+        del old["sections"]
+
+        assert schema.from_payload(stored.chunk.id, old) == stored
+
 
 class TestServerIndex(ChunkIndexContract):
     """qdrant-client: in memory, or the server that LECTERN_TEST_QDRANT_URL names."""
@@ -295,3 +315,20 @@ class TestServerIndex(ChunkIndexContract):
 
         assert await index.read(work) == ["The second text."]
         assert tries == 2
+
+    async def test_points_that_are_neither_live_nor_coming_are_found(self, index: ChunkIndex) -> None:
+        """What a restored copy left behind is counted, spared while it is about to be live, and dropped on demand."""
+        kept, dead = indexed(chunk("Readers see this.")), indexed(chunk("Nobody sees this.", place(lesson=2)))
+        await put(index, "book", [kept], [], "en")
+
+        async def never() -> None:
+            """The ledger was not told."""
+
+        await index.replace("book", 10_000, [Change(put=(dead,), drop=(), language="en")], never)
+
+        assert await index.remnants("book", {10_000}, drop=True) == 0
+        assert await index.remnants("book", set(), drop=False) == 1
+        assert await index.remnants("book", set(), drop=True) == 1
+        assert await index.remnants("book", set(), drop=True) == 0
+        async with reading(index) as view:
+            assert await view.chunks(BOOK) == [kept.stored]

@@ -1,6 +1,6 @@
 """What the terminal can ask for, as plain JSON in and JSON lines out. A command that finds the home free runs its
 action here and now; while a server owns the home, the very same action runs inside that server. One code, whoever
-carries it out."""
+carries it out. The shapes of answers are imported by the actions that give them: an ingestion has no use for them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from lectern.api.schemas.books import BookOut, LessonOut
-from lectern.api.schemas.chat import ChatResponse
-from lectern.api.schemas.search import SearchResponse
 from lectern.domain.errors import BadInput
 from lectern.domain.jobs import Finished, LessonsIndexed, Planned
 from lectern.domain.queries import Scope
@@ -26,12 +23,16 @@ Action = Callable[[Lectern, Params], Lines]
 
 async def search(lectern: Lectern, params: Params) -> Lines:
     """One SearchResponse."""
+    from lectern.api.schemas.search import SearchResponse
+
     found = await lectern.search(params["text"], scope=_scope(params), limit=params["limit"], mode=params["mode"])
     yield SearchResponse.of(found).model_dump()
 
 
 async def ask(lectern: Lectern, params: Params) -> Lines:
     """One ChatResponse."""
+    from lectern.api.schemas.chat import ChatResponse
+
     scope = _scope(params)
     entry = await lectern.book(scope.book_id)
     reply = await lectern.ask(params["text"], scope=scope, top_k=params["top_k"])
@@ -46,8 +47,15 @@ async def chunks(lectern: Lectern, params: Params) -> Lines:
 
 async def books(lectern: Lectern, params: Params) -> Lines:  # every action has the same shape
     """Every indexed book, a line each."""
+    from lectern.api.schemas.books import BookOut
+
     for entry in await lectern.books():
         yield BookOut.of(entry).model_dump()
+
+
+async def remove(lectern: Lectern, params: Params) -> Lines:
+    """How many chunks were taken out with a book."""
+    yield {"book_id": params["book"], "chunks_deleted": await lectern.remove(params["book"])}
 
 
 async def outline(lectern: Lectern, params: Params) -> Lines:
@@ -57,6 +65,8 @@ async def outline(lectern: Lectern, params: Params) -> Lines:
 
 async def lesson(lectern: Lectern, params: Params) -> Lines:
     """One whole lesson."""
+    from lectern.api.schemas.books import LessonOut
+
     yield LessonOut.of(await lectern.lesson(params["parent_doc_id"], book=params["book"])).model_dump()
 
 
@@ -96,7 +106,7 @@ def plan_problems(event: Planned, severity: str) -> list[dict[str, Any]]:
 
 
 ACTIONS: dict[str, Action] = {
-    action.__name__: action for action in (search, ask, chunks, books, outline, lesson, doctor, ingest)
+    action.__name__: action for action in (search, ask, chunks, books, remove, outline, lesson, doctor, ingest)
 }
 
 

@@ -8,11 +8,22 @@ import typer
 
 from lectern.cli.acting import act, only
 from lectern.cli.options import Book, BookArgument, Direct, Json
-from lectern.cli.render import carry, print_json
+from lectern.cli.render import carry, fail, print_json
 
 
-def books(*, direct: Direct = False, json: Json = False) -> None:
-    """List the indexed books."""
+def books(
+    *,
+    remove: Annotated[
+        str | None, typer.Option("--remove", metavar="BOOK", help="Take this book out of the index; its files stay.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """List the indexed books, or remove one."""
+    if remove is not None:
+        _remove(remove, yes=yes, direct=direct, json=json)
+        return
     found = carry(_all("books", {}, direct=direct))
     if json:
         print_json(found)
@@ -70,6 +81,16 @@ def chunks(book: BookArgument = None, *, direct: Direct = False, json: Json = Fa
             place = f"{chunk['source_file']}:{chunk['line_start']}-{chunk['line_end']}"
             title = chunk["section_title"] or chunk["lesson_title"]
             typer.echo(f"{line['id']}  {place}  {title}  ({chunk['word_count']} words)")
+
+
+def _remove(book: str, *, yes: bool, direct: bool, json: bool) -> None:
+    if not yes and not typer.confirm(f"Take {book!r} out of the index? Its files stay.", err=True):
+        fail("nothing was removed", 2)
+    gone = carry(only("remove", {"book": book}, direct=direct))
+    if json:
+        print_json(gone)
+    else:
+        typer.echo(f"{gone['book_id']}: removed, {gone['chunks_deleted']} chunks gone")
 
 
 async def _all(name: str, params: dict[str, Any], *, direct: bool) -> list[dict[str, Any]]:

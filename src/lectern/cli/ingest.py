@@ -12,6 +12,7 @@ import typer
 from lectern.cli.acting import act
 from lectern.cli.options import Direct, Json
 from lectern.cli.render import carry, fail, print_json
+from lectern.cli.watching import edits
 
 MODES = ("incremental", "full", "recreate")
 MOST_PROBLEMS = 20  # shown on a terminal; --json has them all
@@ -70,19 +71,17 @@ async def _ingest(params: dict[str, Any], *, direct: bool, json: bool) -> int:
     if json:
         print_json(job)
     else:
-        _show_job(job)
+        show_job(job)
     return int(job["files_failed"])
 
 
 async def _watch(path: Path, params: dict[str, Any], *, direct: bool, json: bool) -> None:
     """Ingest again after every pause in the author's edits."""
-    from watchfiles import DefaultFilter, awatch
-
     from lectern.domain.errors import LecternError
 
     if not json:
         typer.echo(f"Watching {path} for edits (Ctrl-C stops)")
-    async for _ in awatch(path, watch_filter=DefaultFilter(ignore_dirs=(".git", ".lectern", "node_modules", ".venv"))):
+    async for _ in edits(path):
         try:
             await _ingest(params, direct=direct, json=json)
         except LecternError as exc:  # the next edit may mend it
@@ -129,7 +128,8 @@ def _show_problems(report: dict[str, Any]) -> None:
         typer.echo(f"… and {len(problems) - MOST_PROBLEMS} more; --json lists them all", err=True)
 
 
-def _show_job(job: dict[str, Any]) -> None:
+def show_job(job: dict[str, Any]) -> None:
+    """A finished job, for people."""
     _show_problems(job)
     typer.echo(
         f"{job['book_id']}: {job['files_processed']} lessons indexed, {job['files_skipped']} unchanged, "

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import typer
 
 from lectern.cli import ask, books, doctor, ingest, search, serve
 from lectern.cli.eval import app as evals
 from lectern.version import __version__
+
+YOUNG = 50_000  # objects between two looks for garbage: a large book makes millions, and hardly any of them in circles
 
 app = typer.Typer(
     name="lectern",
@@ -40,4 +44,8 @@ def version(
 
 def run() -> None:
     """The console script."""
-    app()
+    gc.set_threshold(YOUNG)
+    try:
+        app()
+    finally:
+        gc.freeze()  # the process ends: whatever it holds need not be looked through once more

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar
 
@@ -13,6 +14,17 @@ import typer
 from lectern.domain.errors import LecternError
 
 T = TypeVar("T")
+OPTIONS = {
+    "book_id": "--book",
+    "hardware_tier_filter": "--tier",
+    "module_filter": "--module",
+    "chapter_min": "--chapter-min",
+    "chapter_max": "--chapter-max",
+    "lesson_filter": "--lesson",
+    "proficiency_levels": "--level",
+    "layer_filter": "--layer",
+    "top_k": "--top-k",
+}
 
 
 def carry(work: Coroutine[Any, Any, T]) -> T:
@@ -20,9 +32,14 @@ def carry(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except LecternError as exc:
-        fail(str(exc), exc.exit_code)
+        fail(_in_options(str(exc)), exc.exit_code)
     except KeyboardInterrupt:
         fail("interrupted", 130)
+
+
+def _in_options(message: str) -> str:
+    """What an error names by a request's field is an option here."""
+    return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTIONS.get(field[0], field[0]), message)
 
 
 def fail(message: str, code: int) -> NoReturn:

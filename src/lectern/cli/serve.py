@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import secrets
 import signal
 import socket
+import sqlite3
+from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lectern.cli.render import carry, fail
 from lectern.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lectern.wiring import Lectern
 
 DEFAULT_PORT = 8420
 HIGHEST_PORT = 65_535
@@ -21,13 +27,15 @@ HIGHEST_PORT = 65_535
 def command(
     host: Annotated[str, typer.Option("--host", help="Loopback address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes any free one.")] = DEFAULT_PORT,
+    *,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep every indexed book up to date as it is edited.")] = False,
 ) -> None:
     """Serve the page and the API on this machine."""
     if not 0 <= port <= HIGHEST_PORT:
         fail(f"--port must be 0 to {HIGHEST_PORT}, not {port}", 2)
     if not _is_loopback(host):
         fail(f"--host {host!r} can be reached by others, and there are no keys yet; use 127.0.0.1", 2)
-    carry(_serve(host, port))
+    carry(_serve(host, port, watch=watch))
 
 
 def _is_loopback(host: str) -> bool:
@@ -37,7 +45,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-async def _serve(host: str, port: int) -> None:
+async def _serve(host: str, port: int, *, watch: bool) -> None:
     import uvicorn
 
     from lectern.api.app import create_app
@@ -61,8 +69,42 @@ async def _serve(host: str, port: int) -> None:
             config = uvicorn.Config(
                 create_app(lectern, token, f"[{host}]" if ":" in host else host), log_level="warning", access_log=False
             )
+            _warn_of_sqlite(lectern.home.database)
             with lectern.home.serving(url, token):
+                following = asyncio.create_task(_follow(lectern)) if watch else None
                 await Server(config).serve(sockets=[listener])
+                if following:
+                    following.cancel()
+                    await asyncio.wait([following])
+
+
+async def _follow(lectern: Lectern) -> None:
+    import dataclasses
+
+    from lectern.cli.ingest import show_job
+    from lectern.cli.watching import follow_books
+
+    await follow_books(
+        lectern,
+        lambda job: show_job(dataclasses.asdict(job)),
+        lambda message: typer.echo(f"lectern: {message}", err=True),
+    )
+
+
+def _warn_of_sqlite(database: Path) -> None:
+    """Some versions can damage a write-ahead log that two programs write; Lectern alone is one, with one connection."""
+    if _faulty(sqlite3.sqlite_version_info):
+        typer.echo(
+            f"lectern: SQLite {sqlite3.sqlite_version} can damage a database that two programs write at once (mended "
+            f"in 3.51.3). Lectern is one program: let no other write {database}, and do not put it on a network drive",
+            err=True,
+        )
+
+
+def _faulty(version: tuple[int, ...]) -> bool:
+    return (3, 7, 0) <= version < (3, 51, 3) and not any(
+        fixed <= version < (fixed[0], fixed[1] + 1) for fixed in ((3, 44, 6), (3, 50, 7))
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:

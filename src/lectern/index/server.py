@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +20,7 @@ from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
 from lectern.index.server_errors import speaking_lectern
-from lectern.index.server_view import CHUNK_ID, GENERATION, ServerView, compile_filter, scroll
+from lectern.index.server_view import CHUNK_ID, GENERATION, ServerView, compile_filter, generation_of, scroll
 from lectern.ports import Change, Commit, Generations, IndexedChunk, T
 
 BATCH = 64
@@ -58,6 +59,22 @@ class ServerIndex:
         reached("index.before-drop")
         await self._remove_older(book_id, generation, changes)
         reached("index.changed")
+
+    async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
+        """Points of a generation that is neither live nor about to be: an old copy of ledger or server was restored."""
+        points = await scroll(self._client, self.collection, compile_filter(ChunkFilter(book_id=book_id)))
+        parents = sorted({generation_of(point)[0] for point in points})
+        live = await self._generations.live(book_id, parents)
+        dead = []
+        for point in points:
+            parent, generation = generation_of(point)
+            if live.get(parent) != generation and generation not in pending:
+                dead.append(point.id)
+        for start in range(0, len(dead) if drop else 0, BATCH):
+            with speaking_lectern():
+                some = models.PointIdsList(points=dead[start : start + BATCH])
+                await self._client.delete(self.collection, some, wait=True)
+        return len(dead)
 
     async def _remove_older(self, book_id: str, generation: int, changes: Sequence[Change]) -> None:
         """By explicit ids, and looked up again: a delete by filter was seen to miss points."""

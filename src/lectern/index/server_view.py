@@ -152,6 +152,11 @@ def stored_of(point: models.ScoredPoint | models.Record) -> StampedChunk:
     return schema.from_payload(_payload(point).get(CHUNK_ID), point.payload)
 
 
+def generation_of(point: models.Record) -> tuple[str, int]:
+    """The lesson that a point belongs to, and of which of its versions it is."""
+    return str(_payload(point)["parent_doc_id"]), int(_payload(point)[GENERATION])
+
+
 def _dense_of(point: models.Record) -> tuple[Vector, ...]:
     vectors: Any = point.vector
     return tuple(list(window) for window in vectors[schema.DENSE])

@@ -20,7 +20,9 @@ from lectern.ingestion.stamping import vector_key
 from lectern.ports import BookEntry, Change, ChunkIndex, Intent, Stand
 from lectern.reading.survey import survey
 
-Kind = Literal["orphan chunks", "damaged lesson", "unknown book", "left-over collection", "unused vectors"]
+Kind = Literal[
+    "orphan chunks", "outdated points", "damaged lesson", "unknown book", "left-over collection", "unused vectors"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,9 @@ async def _examine_book(shop: Workshop, entry: BookEntry, *, mend: bool) -> Asyn
             detail = f"chunks of an earlier embedder are still in {collection!r}"
             yield Finding(kind="left-over collection", book_id=book_id, detail=detail, mended=mend)
     index = await shop.shelf.index(entry.collection_name)
+    if remnants := await _remnants(shop, index, book_id, drop=mend):
+        detail = f"{remnants} of versions that readers no longer see"
+        yield Finding(kind="outdated points", book_id=book_id, detail=detail, mended=mend)
     records = await shop.ledger.records(book_id, entry.collection_name)
     where = ChunkFilter(book_id=book_id)
     held = {str(stored.chunk.id): stored for stored in await index.read(lambda view: view.chunks(where))}
@@ -76,6 +81,12 @@ async def _examine_book(shop: Workshop, entry: BookEntry, *, mend: bool) -> Asyn
             yield Finding(kind="damaged lesson", book_id=book_id, detail=detail, mended=mend and trouble is None)
     if mend and (mended := await shop.ledger.book(book_id)):
         await shop.shelf.verify(mended)
+
+
+async def _remnants(shop: Workshop, index: ChunkIndex, book_id: str, *, drop: bool) -> int:
+    with shop.alone(book_id):
+        pending = {work.number for work in await shop.ledger.unsettled()}
+        return await index.remnants(book_id, pending, drop=drop)
 
 
 def _compare(

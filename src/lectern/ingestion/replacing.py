@@ -13,7 +13,7 @@ from lectern.domain.clock import utc_now
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import IngestionRecord, Replacement
 from lectern.ingestion.stamping import VectorSource, stamp_chunks
-from lectern.ports import Change, ChunkIndex, IndexedChunk, Intent, Ledger, Shelf, Unsettled
+from lectern.ports import BookEntry, Change, ChunkIndex, IndexedChunk, Intent, Ledger, Shelf, Unsettled
 from lectern.reading.lessons import ReadLesson
 
 
@@ -89,6 +89,16 @@ async def clear(ledger: Ledger, index: ChunkIndex, book_id: str) -> int:
         dropped = Change(put=(), drop=tuple(held), language="en")  # nothing is put, so no words are split
         await change(ledger, index, book_id, [Intent(change=dropped, records=(), retired=tuple(records))])
     return len(held)
+
+
+async def remove(ledger: Ledger, shelf: Shelf, entry: BookEntry) -> int:
+    """Take a book out of every collection, then out of the ledger; how many chunks that were. Killed in between, it is
+    a shorter book that can be removed again."""
+    book_id, dropped = entry.manifest.book_id, 0
+    for collection in {entry.collection_name, *await ledger.collections(book_id)}:
+        dropped += await clear(ledger, await shelf.index(collection), book_id)
+    await ledger.remove_book(book_id)
+    return dropped
 
 
 async def _carry_out(ledger: Ledger, index: ChunkIndex, work: Unsettled) -> None:

@@ -69,6 +69,11 @@ class SqlLedger:
             reached("ledger.before-save-book")
         reached("ledger.saved-book")
 
+    async def remove_book(self, book_id: str) -> None:
+        """Forget a book whose lessons are all gone."""
+        async with self._engine.begin() as connection:
+            await connection.execute(delete(books).where(books.c.book_id == book_id))
+
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
         query = select(lessons).where(lessons.c.book_id == book_id, lessons.c.collection == collection)

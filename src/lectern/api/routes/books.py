@@ -26,6 +26,12 @@ async def books(lectern: LecternDep) -> list[BookOut]:
     return [BookOut.of(entry) for entry in await lectern.books()]
 
 
+@router.delete("/books/{book_id}", operation_id="removeBook", status_code=204, responses={409: {"model": Problem}})
+async def remove(book_id: str, lectern: LecternDep) -> None:
+    """Take a book out of the index; its files stay where they are."""
+    await lectern.remove(book_id)
+
+
 @router.get("/lessons/{parent_doc_id}", operation_id="readLesson")
 async def lesson(parent_doc_id: str, lectern: LecternDep, book_id: str | None = None) -> LessonOut:
     """Read a whole lesson, in order."""
