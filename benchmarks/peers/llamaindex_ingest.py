@@ -19,7 +19,7 @@ from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from llama_index.vector_stores.qdrant import QdrantVectorStore
 from qdrant_client import QdrantClient
 
-BATCH = 10  # LlamaIndex's default, and the best of 10, 32 and 64
+BATCH = 10  # LlamaIndex's default, and the best of 5, 10 and 32
 
 
 class LlamaIndex:

@@ -13,7 +13,7 @@ from pathlib import Path
 import measuring
 from txtai import Embeddings
 
-BATCH = 32  # txtai's default (`encodebatch`), and the best of 10, 32 and 64
+BATCH = 10  # `encodebatch`; txtai's default is 32, the best of 4, 10, 32 and 64 this one
 
 
 class Txtai:
