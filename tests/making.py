@@ -84,7 +84,7 @@ def hit(one: Chunk, similarity: float = 0.6, rank: int = 1) -> Hit:
         score=similarity,
         similarity=similarity,
         lexical=similarity,
-        vector=tuple(unit_vector(one.text)),
+        windows=(unit_vector(one.text),),
     )
 
 

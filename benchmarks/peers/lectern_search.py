@@ -1,5 +1,6 @@
 """Lectern's own searches, asked like the peers': a new process opens a filled LECTERN_HOME through the Python API. For
-command line and output see `measuring.py`; ingesting is the terminal command's business and measured there.
+command line and output see `measuring.py`; ingesting is the terminal command's business and measured there. The API is
+async, so the questions are asked from within one event loop, as a server would.
 
     python lectern_search.py HOME --queries FILE
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AsyncExitStack
+from typing import Any
 
 import measuring
 
@@ -17,20 +18,17 @@ from lectern.settings import Settings
 from lectern.wiring import Lectern, open_lectern
 
 
-def main() -> None:
+async def ask_all() -> dict[str, Any]:
     """Ask the only book of a home."""
     options = measuring.command_line()
-    stack = AsyncExitStack()
-    with asyncio.Runner() as runner:
-        lectern = runner.run(stack.enter_async_context(open_lectern(Settings(home=options.store), create=False)))
+    async with open_lectern(Settings(home=options.store), create=False) as lectern:
 
-        def search(question: str) -> int:
-            return len(runner.run(lectern.search(question, limit=measuring.LIMIT)).hits)
+        async def search(question: str) -> int:
+            return len((await lectern.search(question, limit=measuring.LIMIT)).hits)
 
-        made = measuring.searched(search, measuring.questions(options.queries), options.begun)
-        made["pieces"] = made["pieces_read"] = runner.run(pieces(lectern))
-        runner.run(stack.aclose())
-    print(json.dumps(made))
+        made = await measuring.searched_async(search, measuring.questions(options.queries), options.begun)
+        made["pieces"] = made["pieces_read"] = await pieces(lectern)
+    return made
 
 
 async def pieces(lectern: Lectern) -> int:
@@ -42,4 +40,4 @@ async def pieces(lectern: Lectern) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(asyncio.run(ask_all())))

@@ -78,8 +78,8 @@ class IndexView(Protocol):
     async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
         """Those of `ids` that this book has."""
 
-    async def vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, tuple[Vector, ...]]:
-        """The dense vectors of those of `ids` that this book has, one a window."""
+    async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
+        """The same, each with its dense vectors."""
 
     async def count(self, where: ChunkFilter) -> int:
         """How many chunks are in scope."""

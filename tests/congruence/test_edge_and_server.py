@@ -111,7 +111,7 @@ async def test_edge_and_server_agree(tmp_path: Path) -> None:
 
 def assert_same(ours: list[Candidate], theirs: list[Candidate]) -> None:
     """Scores agree; what only one side proposes ties, in one of its scores, with the least that the other proposes."""
-    left, right = ({one.stored.chunk.id: one for one in side} for side in (ours, theirs))
+    left, right = ({one.id: one for one in side} for side in (ours, theirs))
     for chunk_id in left.keys() & right.keys():
         assert left[chunk_id].cosine == pytest.approx(right[chunk_id].cosine, abs=TIE)
         assert left[chunk_id].bm25 == pytest.approx(right[chunk_id].bm25, abs=1e-3)
@@ -127,7 +127,7 @@ def assert_same(ours: list[Candidate], theirs: list[Candidate]) -> None:
 def test_a_difference_would_be_noticed() -> None:
     """The comparison can fail: a side that finds nothing, or something else, does not agree."""
     one, other = (
-        Candidate(stored=indexed(chunk(text)).stored, cosine=cosine, bm25=bm25)
+        Candidate(id=chunk(text).id, content_hash=text, cosine=cosine, bm25=bm25)
         for text, cosine, bm25 in (("first text", 0.9, 3.0), ("second text", 0.1, 1.0))
     )
     for pair in (([one], []), ([], [one]), ([one], [other])):
@@ -152,7 +152,7 @@ async def test_no_filter_ever_shows_a_foreign_chunk(tmp_path: Path) -> None:
             wanted = {one.stored.chunk.id for one in everything if matches(where, one)}
             if n % 10:
                 hits = await found_in(edge, unit_vector(str(n % 50)), chance.choice(WORDS), where)
-                assert {one.stored.chunk.id for one in hits} <= wanted
+                assert {one.id for one in hits} <= wanted
             else:
                 listed = await edge.read(lambda view, where=where: view.chunks(where))
                 assert {stored.chunk.id for stored in listed} == wanted

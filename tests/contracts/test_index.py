@@ -75,8 +75,9 @@ class ChunkIndexContract:
         async with reading(index) as view:
             assert await view.chunks(BOOK) == [one.stored]
             assert await view.by_ids("book", [one.stored.chunk.id]) == {one.stored.chunk.id: one.stored}
-            [windows] = (await view.vectors("book", [one.stored.chunk.id])).values()
-        assert windows[0] == pytest.approx(one.vectors[0], abs=1e-6)
+            [again] = (await view.with_vectors("book", [one.stored.chunk.id])).values()
+        assert again.stored == one.stored
+        assert again.vectors[0] == pytest.approx(one.vectors[0], abs=1e-6)
 
     async def test_where_sections_begin_comes_back(self, index: ChunkIndex) -> None:
         """The marks inside a chunk survive, too."""
@@ -116,7 +117,7 @@ class ChunkIndexContract:
         async with reading(index) as view:
             found = await view.find(axis, "gripper", language="en", where=BOOK, limit=1)
 
-        scores = {one.stored.chunk.id: (one.cosine, one.bm25) for one in found}
+        scores = {one.id: (one.cosine, one.bm25) for one in found}
         assert scores[near.id] == (pytest.approx(1, abs=1e-6), 0)
         assert scores[worded.id][0] == pytest.approx(0, abs=1e-6)
         assert scores[worded.id][1] > 0
@@ -141,7 +142,7 @@ class ChunkIndexContract:
             assert await view.find(theirs.vectors[0], "secret", language="en", where=BOOK, limit=5) == []
             assert await view.chunks(BOOK) == []
             assert await view.by_ids("book", [theirs.stored.chunk.id]) == {}
-            assert await view.vectors("book", [theirs.stored.chunk.id]) == {}
+            assert await view.with_vectors("book", [theirs.stored.chunk.id]) == {}
             assert await view.count(BOOK) == 0
 
     async def test_another_book_changes_no_score(self, index: ChunkIndex) -> None:
@@ -154,7 +155,7 @@ class ChunkIndexContract:
         async def scores() -> dict[str, float]:
             async with reading(index) as view:
                 found = await view.find(query, "gripper", language="en", where=BOOK, limit=10)
-            return {one.stored.chunk.id: one.bm25 for one in found}
+            return {one.id: one.bm25 for one in found}
 
         before = await scores()
         await put(index, "other", theirs, [], "en")

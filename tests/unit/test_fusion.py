@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.domain.chunks import StampedChunk
 from lectern.domain.evidence import Candidate
 from lectern.retrieval.fusion import rank
-from tests.making import STAMP, chunk
+from tests.making import chunk
 
 
 def candidate(text: str, cosine: float, bm25: float, lesson: int = 1) -> Candidate:
@@ -15,7 +14,7 @@ def candidate(text: str, cosine: float, bm25: float, lesson: int = 1) -> Candida
     from tests.making import place
 
     one = chunk(text, place(lesson=lesson))
-    return Candidate(stored=StampedChunk(chunk=one, stamp=STAMP), cosine=cosine, bm25=bm25)
+    return Candidate(id=one.id, content_hash=one.content_hash, cosine=cosine, bm25=bm25)
 
 
 @given(

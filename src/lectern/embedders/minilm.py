@@ -89,12 +89,17 @@ def _question(folder: Path, process: int, text: str) -> Vector:
     import numpy as np
 
     model = _model(folder, process)
-    parts = fitting(text, WINDOW - SPECIAL, model.pieces)
-    if len(parts) == 1:
+    try:
         return _passage(folder, process, text)
+    except TooLong:
+        parts = fitting(text, WINDOW - SPECIAL, model.pieces)
     total = np.sum([model.vector(part) for part in parts], axis=0)
     vector: Vector = checked(total / np.linalg.norm(total)).tolist()
     return vector
+
+
+class TooLong(ValueError):
+    """More word pieces than the model reads at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ class Model:
 
         ids = self._encoded(text, special=True).ids
         if len(ids) > WINDOW:
-            raise ValueError(f"a text of {len(ids)} word pieces is over the window of {WINDOW}; embed its passages()")
+            raise TooLong(f"a text of {len(ids)} word pieces is over the window of {WINDOW}; embed its passages()")
         (made,) = self.session.run(None, {"input_ids": np.array([ids], dtype=np.int64)})
         return checked(made[0])
 

@@ -3,41 +3,29 @@ well, so that fusion compares like with like."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from lectern.domain.chunks import StampedChunk
+from lectern.domain.chunks import ChunkId
 from lectern.domain.evidence import Candidate
 
-
-class Scored(Protocol):
-    """A point with a score, as every engine gives it."""
-
-    @property
-    def id(self) -> object:
-        """The point's name in the engine."""
-
-    @property
-    def score(self) -> float:
-        """How well it matches."""
+Scores = dict[str, float]  # by the point's name in the engine
+Find = Callable[[Collection[str] | None], Awaitable[Scores]]  # among these points, or among all in scope
+Named = tuple[ChunkId, str]  # a chunk and its content_hash: all that ranking needs of it
+Names = Callable[[Collection[str]], Mapping[str, Named]]
 
 
-P = TypeVar("P", bound=Scored)
-Find = Callable[[Collection[object] | None], Awaitable[Sequence[P]]]  # among these points, or among all in scope
-
-
-async def candidates(near: Find[P], worded: Find[P], stored: Callable[[P], StampedChunk]) -> list[Candidate]:
+async def candidates(near: Find, worded: Find, names: Names) -> list[Candidate]:
     """The union of what is nearest and what shares most words, each with its cosine and its BM25 score."""
-    by_cosine, by_words = await near(None), await worded(None)
-    found = {point.id: point for point in (*by_cosine, *by_words)}
-    cosines = {point.id: point.score for point in by_cosine}
-    bm25s = {point.id: point.score for point in by_words}
-    if missing := found.keys() - cosines.keys():
-        cosines |= {point.id: point.score for point in await near(missing)}
-    if missing := found.keys() - bm25s.keys():
-        bm25s |= {point.id: point.score for point in await worded(missing)}
+    cosines, bm25s = await near(None), await worded(None)
+    found = cosines.keys() | bm25s.keys()
+    if missing := found - cosines.keys():
+        cosines |= await near(missing)
+    if missing := found - bm25s.keys():
+        bm25s |= await worded(missing)
     return [
-        Candidate(stored=stored(point), cosine=cosines[name], bm25=bm25s.get(name, 0.0))  # none: no word in common
-        for name, point in found.items()
-        if name in cosines  # a point that vanished between two queries belongs to a version that is going
+        Candidate(
+            id=chunk, content_hash=text, cosine=cosines[point], bm25=bm25s.get(point, 0.0)
+        )  # none: no word shared
+        for point, (chunk, text) in names(found).items()
+        if point in cosines  # one that vanished between two queries belongs to a version that is going
     ]

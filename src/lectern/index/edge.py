@@ -19,12 +19,12 @@ from uuid import UUID
 
 import qdrant_edge as qdrant
 
-from lectern.domain.chunks import StampedChunk
+from lectern.domain.chunks import ChunkId, StampedChunk
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
-from lectern.index.candidates import candidates
+from lectern.index.candidates import Named, Scores, candidates
 from lectern.index.conditions import AnyOf, Condition, Equals, Within, conditions_of
 from lectern.index.engine import sound
 from lectern.ports import Change, Commit, IndexedChunk, T, Vector
@@ -32,6 +32,7 @@ from lectern.ports import Change, Commit, IndexedChunk, T, Vector
 BATCH = 64  # points per engine call: a few milliseconds each, so that other tasks get their turn
 PAGE = 512
 MOST_BOOKS = 100_000
+MOST_TEXTS = 200_000  # remembered content_hashes: about 40 MB
 
 PointId = int | UUID | str  # as the engine names it
 
@@ -39,8 +40,9 @@ PointId = int | UUID | str  # as the engine names it
 class EdgeView:
     """The shard while no replacement is under way."""
 
-    def __init__(self, shard: qdrant.EdgeShard) -> None:
+    def __init__(self, shard: qdrant.EdgeShard, texts: dict[str, str]) -> None:
         self._shard = shard
+        self._texts = texts  # content_hashes read before; an id names one text for ever
 
     async def find(
         self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
@@ -50,31 +52,40 @@ class EdgeView:
         # Without its own corpus a book's scores would change with every other book, and never change back.
         corpus = qdrant.IdfParams(corpus=compile_filter(ChunkFilter(book_id=where.book_id)))
 
-        async def near(ids: Collection[object] | None) -> list[qdrant.ScoredPoint]:
+        async def near(ids: Collection[str] | None) -> Scores:
             query = qdrant.Query.Nearest(vector, using=schema.DENSE)
             return self._query(query, qdrant.SearchParams(exact=True), where, ids, limit)
 
-        async def worded(ids: Collection[object] | None) -> list[qdrant.ScoredPoint]:
+        async def worded(ids: Collection[str] | None) -> Scores:
             if not terms.indices:
-                return []
+                return {}
             query = qdrant.Query.Nearest(terms, using=schema.LEXICAL)
             return self._query(query, qdrant.SearchParams(idf=corpus), where, ids, limit)
 
-        return await candidates(near, worded, lambda point: schema.from_payload(point.id, point.payload))
+        return await candidates(near, worded, self._names)
 
     def _query(
         self,
         query: qdrant.Query,
         params: qdrant.SearchParams,
         where: ChunkFilter,
-        ids: Collection[object] | None,
+        ids: Collection[str] | None,
         limit: int,
-    ) -> list[qdrant.ScoredPoint]:
+    ) -> Scores:
         scope = compile_filter(where, ids)
         most = limit if ids is None else len(ids)
-        return self._shard.query(
-            qdrant.QueryRequest(limit=most, query=query, filter=scope, params=params, with_payload=True)
-        )
+        request = qdrant.QueryRequest(limit=most, query=query, filter=scope, params=params, with_payload=False)
+        return {str(point.id): point.score for point in self._shard.query(request)}
+
+    def _names(self, points: Collection[str]) -> dict[str, Named]:
+        """Reading a payload takes longer than finding the point, so what was read once is remembered."""
+        if len(self._texts) > MOST_TEXTS:
+            self._texts.clear()
+        unknown: list[PointId] = [point for point in points if point not in self._texts]
+        if unknown:
+            for record in self._shard.retrieve(unknown, with_payload=[schema.TEXT_FIELD], with_vector=False):
+                self._texts[str(record.id)] = str((record.payload or {})[schema.TEXT_FIELD])
+        return {point: (ChunkId(point), self._texts[point]) for point in points}
 
     async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
         """Every chunk in scope, by source_file and chunk_index."""
@@ -93,17 +104,21 @@ class EdgeView:
         records = self._retrieve(book_id, ids, with_vector=False)
         return {str(record.id): schema.from_payload(record.id, record.payload) for record in records}
 
-    async def vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, tuple[Vector, ...]]:
-        """The dense vectors of those of `ids` that this book has."""
-        records = self._retrieve(book_id, ids, with_vector=True)
-        return {str(record.id): _dense_of(record) for record in records}
+    async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
+        """The same, each with its dense vectors."""
+        return {
+            str(record.id): IndexedChunk(
+                stored=schema.from_payload(record.id, record.payload), vectors=_dense_of(record)
+            )
+            for record in self._retrieve(book_id, ids, with_vector=True)
+        }
 
     def _retrieve(self, book_id: str, ids: Sequence[str], *, with_vector: bool) -> list[qdrant.Record]:
         """The one look-up by id: the engine itself would hand out any book's point."""
         found: list[qdrant.Record] = []
         for start in range(0, len(ids), PAGE):
             page: list[PointId] = list(ids[start : start + PAGE])
-            found += self._shard.retrieve(page, with_payload=True, with_vector=with_vector)
+            found += self._shard.retrieve(page, with_payload=True, with_vector=[schema.DENSE] if with_vector else False)
         return [record for record in found if (record.payload or {}).get(schema.TENANT_FIELD) == book_id]
 
     async def count(self, where: ChunkFilter) -> int:
@@ -122,13 +137,14 @@ class EdgeIndex:
     def __init__(self, shard: qdrant.EdgeShard, collection: str) -> None:
         self._shard = shard
         self._lock = asyncio.Lock()
+        self._texts: dict[str, str] = {}
         self.collection = collection
 
     async def read(self, work: Callable[[EdgeView], Awaitable[T]]) -> T:
         """Do `work` on a view that no replacement disturbs."""
         async with self._lock:
             with sound(self.collection):
-                return await work(EdgeView(self._shard))
+                return await work(EdgeView(self._shard, self._texts))
 
     async def replace(
         self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit
@@ -175,7 +191,7 @@ def _dense_of(record: qdrant.Record) -> tuple[Vector, ...]:
     return tuple(named[schema.DENSE])
 
 
-def compile_filter(where: ChunkFilter, ids: Collection[object] | None = None) -> qdrant.Filter:
+def compile_filter(where: ChunkFilter, ids: Collection[str] | None = None) -> qdrant.Filter:
     """The filter in the engine's words, perhaps narrowed to some points."""
     must: list[qdrant.FieldCondition | qdrant.HasIdCondition] = [_translate(one) for one in conditions_of(where)]
     if ids is not None:

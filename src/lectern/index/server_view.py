@@ -5,23 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from qdrant_client import AsyncQdrantClient, models
 
-from lectern.domain.chunks import StampedChunk
+from lectern.domain.chunks import ChunkId, StampedChunk
 from lectern.domain.evidence import Candidate
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
-from lectern.index.candidates import candidates
+from lectern.index.candidates import Named, Scores, candidates
 from lectern.index.conditions import AnyOf, Condition, Equals, Within, conditions_of
 from lectern.index.server_errors import speaking_lectern
-from lectern.ports import Generations, Vector
+from lectern.ports import Generations, IndexedChunk, Vector
 
 PAGE = 512
 MOST_BOOKS = 100_000
 CHUNK_ID = "chunk_id"
 GENERATION = "generation"
+PARENT = "parent_doc_id"
 
 P = TypeVar("P", models.ScoredPoint, models.Record)
 
@@ -47,16 +48,19 @@ class ServerView:
         # Without its own corpus a book's scores would change with every other book, and never change back.
         corpus = models.IdfCorpusParams(corpus=compile_filter(ChunkFilter(book_id=where.book_id)))
 
-        async def near(ids: Collection[object] | None) -> list[models.ScoredPoint]:
-            return await self._query([vector], schema.DENSE, None, where, ids, limit)
+        named: dict[str, Named] = {}
 
-        async def worded(ids: Collection[object] | None) -> list[models.ScoredPoint]:
+        async def near(ids: Collection[str] | None) -> Scores:
+            return _scores(await self._query([vector], schema.DENSE, None, where, ids, limit), named)
+
+        async def worded(ids: Collection[str] | None) -> Scores:
             if not terms.indices:
-                return []
+                return {}
             query = models.SparseVector(indices=terms.indices, values=terms.values)
-            return await self._query(query, schema.LEXICAL, models.SearchParams(idf=corpus), where, ids, limit)
+            params = models.SearchParams(idf=corpus)
+            return _scores(await self._query(query, schema.LEXICAL, params, where, ids, limit), named)
 
-        return await candidates(near, worded, stored_of)
+        return await candidates(near, worded, lambda _: named)
 
     async def _query(  # what a query is made of
         self,
@@ -64,11 +68,11 @@ class ServerView:
         using: str,
         params: models.SearchParams | None,
         where: ChunkFilter,
-        ids: Collection[object] | None,
+        ids: Collection[str] | None,
         limit: int,
     ) -> list[models.ScoredPoint]:
         await self._begin(where.book_id)
-        some = () if ids is None else (models.HasIdCondition(has_id=cast("list[str]", sorted(ids, key=str))),)
+        some = () if ids is None else (models.HasIdCondition(has_id=sorted(ids)),)
         with speaking_lectern():
             response = await self.client.query_points(
                 self.collection,
@@ -77,7 +81,7 @@ class ServerView:
                 query_filter=compile_filter(where, *some),
                 search_params=params,
                 limit=limit if ids is None else len(ids),
-                with_payload=True,
+                with_payload=[CHUNK_ID, GENERATION, PARENT, schema.TEXT_FIELD],
             )
         return await self._alive(where.book_id, response.points)
 
@@ -93,10 +97,11 @@ class ServerView:
         points = await self._by_ids(book_id, ids, with_vectors=False)
         return {stored.chunk.id: stored for stored in map(stored_of, points)}
 
-    async def vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, tuple[Vector, ...]]:
-        """The dense vectors of those of `ids` that this book has."""
+    async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
+        """The same, each with its dense vectors."""
         points = await self._by_ids(book_id, ids, with_vectors=True)
-        return {str(_payload(point)[CHUNK_ID]): _dense_of(point) for point in points}
+        found = [IndexedChunk(stored=stored_of(point), vectors=_dense_of(point)) for point in points]
+        return {one.stored.chunk.id: one for one in found}
 
     async def count(self, where: ChunkFilter) -> int:
         """How many live chunks are in scope."""
@@ -123,9 +128,9 @@ class ServerView:
 
     async def _alive(self, book_id: str, points: Sequence[P]) -> list[P]:
         """Without those of a version that is coming or going."""
-        parents = sorted({str(_payload(point)["parent_doc_id"]) for point in points})
+        parents = sorted({str(_payload(point)[PARENT]) for point in points})
         live = await self.generations.live(book_id, parents)
-        return [point for point in points if live.get(_payload(point)["parent_doc_id"]) == _payload(point)[GENERATION]]
+        return [point for point in points if live.get(_payload(point)[PARENT]) == _payload(point)[GENERATION]]
 
 
 def compile_filter(where: ChunkFilter, *more: models.Condition) -> models.Filter:
@@ -152,9 +157,17 @@ def stored_of(point: models.ScoredPoint | models.Record) -> StampedChunk:
     return schema.from_payload(_payload(point).get(CHUNK_ID), point.payload)
 
 
+def _scores(points: Sequence[models.ScoredPoint], named: dict[str, Named]) -> Scores:
+    """The points' scores; on the way it is noted which chunks they are."""
+    for point in points:
+        payload = _payload(point)
+        named[str(point.id)] = (ChunkId(str(payload[CHUNK_ID])), str(payload[schema.TEXT_FIELD]))
+    return {str(point.id): point.score for point in points}
+
+
 def generation_of(point: models.Record) -> tuple[str, int]:
     """The lesson that a point belongs to, and of which of its versions it is."""
-    return str(_payload(point)["parent_doc_id"]), int(_payload(point)[GENERATION])
+    return str(_payload(point)[PARENT]), int(_payload(point)[GENERATION])
 
 
 def _dense_of(point: models.Record) -> tuple[Vector, ...]:

@@ -26,9 +26,16 @@ class SqlLedger:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._alone = engine.dialect.name == "sqlite"  # one process, one connection: what we read last still holds
+        self._known: tuple[BookEntry, ...] | None = None
 
     async def books(self) -> tuple[BookEntry, ...]:
-        """Every indexed book, by its id."""
+        """Every indexed book, by its id; every search asks."""
+        if self._known is None or not self._alone:
+            self._known = await self._books()
+        return self._known
+
+    async def _books(self) -> tuple[BookEntry, ...]:
         totals = (
             select(lessons.c.book_id, lessons.c.collection, func.sum(lessons.c.chunk_count).label("total"))
             .group_by(lessons.c.book_id, lessons.c.collection)
@@ -67,12 +74,14 @@ class SqlLedger:
             if not known.rowcount:
                 await connection.execute(insert(books).values(book_id=book_id, epoch=0, **values))
             reached("ledger.before-save-book")
+        self._known = None
         reached("ledger.saved-book")
 
     async def remove_book(self, book_id: str) -> None:
         """Forget a book whose lessons are all gone."""
         async with self._engine.begin() as connection:
             await connection.execute(delete(books).where(books.c.book_id == book_id))
+        self._known = None
 
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
@@ -120,6 +129,7 @@ class SqlLedger:
             book = update(books).where(books.c.book_id == done.book_id)
             await connection.execute(book.values(epoch=books.c.epoch + 1))
             reached("ledger.before-settle")
+        self._known = None
         reached("ledger.settled")
 
     async def forget(self, number: int) -> None:

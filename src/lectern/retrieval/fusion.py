@@ -4,15 +4,14 @@ search, while cosine plus a share of BM25 never was. One code for every index ad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lectern.domain.evidence import Candidate, SearchMode
 
 LEXICAL_WEIGHT = 0.4  # 0.3 to 0.5 were equally good on five question sets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its three scores, each 0…1."""
 
     candidate: Candidate
@@ -32,13 +31,12 @@ def rank(candidates: Sequence[Candidate], mode: SearchMode) -> list[Ranked]:
         lexical = candidate.bm25 / best if best > 0 else 0.0
         score = _score(mode, similarity, lexical)
         ranked.append(Ranked(candidate=candidate, score=score, similarity=similarity, lexical=lexical))
-    ranked.sort(key=lambda one: (-one.score, one.candidate.stored.chunk.id))
+    ranked.sort(key=lambda one: (-one.score, one.candidate.id))
     seen: set[str] = set()
     distinct = []
     for one in ranked:
-        text = one.candidate.stored.chunk.content_hash
-        if text not in seen:
-            seen.add(text)
+        if one.candidate.content_hash not in seen:
+            seen.add(one.candidate.content_hash)
             distinct.append(one)
     return distinct
 

@@ -1,18 +1,18 @@
-"""Search: the question's vector and words, the reader's scope, one ranking."""
+"""Search: the question's vector and words, the reader's scope, one ranking. Candidates are scores and names; only what
+a reader gets to see is read from the index."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Sequence
 
 from lectern.domain.evidence import Findings, Hit
 from lectern.domain.queries import SearchQuery
-from lectern.ports import IndexView, Ledger, Shelf, Vector
+from lectern.ports import IndexedChunk, IndexView, Ledger, Shelf
 from lectern.retrieval.fusion import Ranked, rank
 from lectern.retrieval.scope import resolve_book, resolve_scope
 
-CANDIDATES = 50  # from each of the two searches; enough that duplicates and thresholds do not starve a page of 20
+CANDIDATES = 30  # from each of the two searches, at least; more were measured and changed nothing
+SPARE = 2  # times as many as are wanted, so that duplicates and thresholds do not starve a page
 
 
 class HybridSearch:
@@ -32,24 +32,24 @@ class HybridSearch:
         stand = await self._shelf.stand(entry)
         [vector] = await stand.embedder.embed([text], purpose="question")
 
-        async def work(view: IndexView) -> tuple[list[Ranked], dict[str, tuple[Vector, ...]]]:
-            most = max(CANDIDATES, query.limit)
+        async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk]]:
+            most = max(CANDIDATES, SPARE * query.limit)
             candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=most)
             ranked = rank(candidates, query.mode)
             if query.similarity_threshold is not None:
                 ranked = [one for one in ranked if one.similarity >= query.similarity_threshold]
-            best = [one.candidate.stored.chunk.id for one in ranked[: query.limit]]
-            return ranked, await view.vectors(where.book_id, best)
+            best = [one.candidate.id for one in ranked[: query.limit]]
+            return ranked, await view.with_vectors(where.book_id, best)
 
-        ranked, vectors = await stand.index.read(work)
+        ranked, read = await stand.index.read(work)
         hits = tuple(
             Hit(
-                chunk=one.candidate.stored.chunk,
+                chunk=read[one.candidate.id].stored.chunk,
                 rank=position,
                 score=one.score,
                 similarity=one.similarity,
                 lexical=one.lexical,
-                vector=_mean(vectors[one.candidate.stored.chunk.id]),
+                windows=read[one.candidate.id].vectors,
             )
             for position, one in enumerate(ranked[: query.limit], start=1)
         )
@@ -61,10 +61,3 @@ class HybridSearch:
             total_found=len(ranked),
             query_time_ms=round((time.perf_counter() - begun) * 1000, 3),
         )
-
-
-def _mean(windows: Sequence[Vector]) -> tuple[float, ...]:
-    """One direction for a chunk: the mean of its windows, of unit length."""
-    summed = [math.fsum(column) for column in zip(*windows, strict=True)]
-    length = math.hypot(*summed) or 1.0
-    return tuple(value / length for value in summed)
