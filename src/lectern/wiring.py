@@ -19,7 +19,8 @@ from lectern.domain.replies import Reply
 from lectern.home import Home, find_home
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import recover, remove, verify_all
-from lectern.ports import Answerer, BookEntry, Stand
+from lectern.ports import Answerer, BookEntry, IndexView, Stand
+from lectern.retrieval.neighbours import Around, neighbours
 from lectern.retrieval.scope import resolve_book
 from lectern.retrieval.search import HybridSearch
 from lectern.settings import Settings, load_settings
@@ -27,6 +28,7 @@ from lectern.settings import Settings, load_settings
 if TYPE_CHECKING:
     from lectern.answering.ask import AnsweringRules, Question, ReplyEvent
     from lectern.ingestion.doctor import Finding
+    from lectern.reading.rules import ReadingRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ class Lectern:
         assert job is not None  # `Finished` is always the last event
         return job
 
-    async def search(
+    async def search(  # noqa: PLR0913  # one parameter for each thing that can be asked for
         self,
         text: str,
         *,
@@ -61,11 +63,45 @@ class Lectern:
         limit: int = 5,
         mode: SearchMode = "hybrid",
         scope: Scope | None = None,
+        similarity_threshold: float | None = None,
+        offset: int = 0,
+        expand: int = 0,
     ) -> Findings:
-        """The passages of a book that are nearest to a text; `limit` is 1 to 20."""
+        """The passages of a book that are nearest to a text; `limit` is 1 to 20, `expand` reads their neighbours."""
         if not 1 <= limit <= SEARCH_LIMIT:
             raise BadInput(f"limit must be 1 to {SEARCH_LIMIT}, not {limit}", field="limit")
-        return await self.finder(SearchQuery(text=text, scope=_in_book(scope, book), limit=limit, mode=mode))
+        query = SearchQuery(
+            text=text,
+            scope=_in_book(scope, book),
+            limit=limit,
+            mode=mode,
+            similarity_threshold=similarity_threshold,
+            offset=offset,
+            expand=expand,
+        )
+        return await self.finder(query)
+
+    async def context(
+        self, chunk_id: str, *, book: str | None = None, before: int = 1, after: int = 1
+    ) -> tuple[StampedChunk, Around]:
+        """A chunk of a book with its neighbours in the lesson, at most 20 on either side."""
+        for name, count in (("before", before), ("after", after)):
+            if not 0 <= count <= SEARCH_LIMIT:
+                raise BadInput(f"{name} must be 0 to {SEARCH_LIMIT}, not {count}", field=name)
+        entry = await self.book(book)
+        book_id = entry.manifest.book_id
+        stand = await self.workshop.shelf.stand(entry)
+
+        async def work(view: IndexView) -> tuple[StampedChunk, Around] | None:
+            found = await view.by_ids(book_id, [chunk_id])
+            if not found:
+                return None
+            around = await neighbours(view, {name: one.chunk for name, one in found.items()}, before, after)
+            return next(iter(found.values())), next(iter(around.values()))
+
+        if (read := await stand.index.read(work) if _is_uuid(chunk_id) else None) is None:
+            raise UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")
+        return read
 
     async def ask(self, text: str, *, book: str | None = None, top_k: int = 5, scope: Scope | None = None) -> Reply:
         """An answer made of the book, or a refusal."""
@@ -149,8 +185,11 @@ class Lectern:
 
 
 @asynccontextmanager
-async def open_lectern(settings: Settings | None = None, *, create: bool = True) -> AsyncIterator[Lectern]:
-    """Lectern on the parts that the settings name; with `create=False` no folder is left where nothing was indexed."""
+async def open_lectern(
+    settings: Settings | None = None, *, create: bool = True, rules: ReadingRules | None = None
+) -> AsyncIterator[Lectern]:
+    """Lectern on the parts that the settings name; with `create=False` no folder is left where nothing was indexed.
+    `rules` are for those who measure other sizes of chunks."""
     from lectern.index.schema import collection_name
     from lectern.parts import Parts
     from lectern.reading.rules import ReadingRules
@@ -172,10 +211,20 @@ async def open_lectern(settings: Settings | None = None, *, create: bool = True)
         ledger = SqlLedger(engine)
         await recover(ledger, shelf)
         await verify_all(ledger, shelf)
-        rules = ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
+        rules = rules or ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
         shop = Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=rules)
         finder = HybridSearch(shelf, ledger, settings.default_book)
         yield Lectern(settings=settings, home=home, workshop=shop, finder=finder)
+
+
+def _is_uuid(text: str) -> bool:
+    """Engines refuse any other name; to a reader it is simply unknown."""
+    from uuid import UUID
+
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def _in_book(scope: Scope | None, book: str | None) -> Scope:

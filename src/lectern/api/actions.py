@@ -25,7 +25,8 @@ async def search(lectern: Lectern, params: Params) -> Lines:
     """One SearchResponse."""
     from lectern.api.schemas.search import SearchResponse
 
-    found = await lectern.search(params["text"], scope=_scope(params), limit=params["limit"], mode=params["mode"])
+    given = {name: params[name] for name in ("limit", "mode", "offset", "expand", "similarity_threshold")}
+    found = await lectern.search(params["text"], scope=_scope(params), **given)
     yield SearchResponse.of(found).model_dump()
 
 

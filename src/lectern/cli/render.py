@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar
 
@@ -24,17 +25,25 @@ OPTIONS = {
     "proficiency_levels": "--level",
     "layer_filter": "--layer",
     "top_k": "--top-k",
+    "similarity_threshold": "--threshold",
 }
 
 
 def carry(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work; what goes wrong on purpose becomes one line and an exit code."""
+    threading.excepthook = _unless_late
     try:
         return asyncio.run(work)
     except LecternError as exc:
         fail(_in_options(str(exc)), exc.exit_code)
     except KeyboardInterrupt:
         fail("interrupted", 130)
+
+
+def _unless_late(failed: threading.ExceptHookArgs) -> None:
+    """After Ctrl-C the database's thread may want to report to a loop that is gone: nobody waits for that any more."""
+    if str(failed.exc_value) != "Event loop is closed":
+        threading.__excepthook__(failed)
 
 
 def _in_options(message: str) -> str:
@@ -51,9 +60,3 @@ def fail(message: str, code: int) -> NoReturn:
 def print_json(body: object) -> None:
     """One line, the last of stdout."""
     typer.echo(json.dumps(body, ensure_ascii=False))
-
-
-def first_words(text: str, most: int = 220) -> str:
-    """The beginning of a text, on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[:most].rsplit(' ', 1)[0]} …"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -20,16 +21,23 @@ from lectern.cli.options import (
     Tier,
     scope_of,
 )
-from lectern.cli.render import carry, fail, first_words, print_json
+from lectern.cli.render import carry, fail, print_json
 
 MODES = ("hybrid", "dense", "lexical")
+SHOWN = 320  # characters of a passage
+MOST = 100  # results that can be paged through
 
 
 def command(  # noqa: PLR0913  # one parameter an option
     text: Annotated[str, typer.Argument(help="What to look for, 3 to 1000 characters.")],
     book: Book = None,
-    limit: Annotated[int, typer.Option("--limit", help="How many results, 1 to 20.")] = 5,
+    limit: Annotated[int, typer.Option("--limit", help="Results on a page, 1 to 20.")] = 5,
+    page: Annotated[int, typer.Option("--page", help="Which page; on a terminal Enter shows the next.")] = 1,
     mode: Annotated[str, typer.Option("--mode", help="hybrid, dense or lexical.")] = "hybrid",
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", help="The least similarity (cosine) of a result, 0 to 1.")
+    ] = None,
+    expand: Annotated[int, typer.Option("--expand", help="Neighbours to show around each result, 0 to 5.")] = 0,
     tier: Tier = None,
     module: Module = None,
     chapter_min: ChapterMin = None,
@@ -41,9 +49,11 @@ def command(  # noqa: PLR0913  # one parameter an option
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Find the passages of a book that are nearest to a text."""
+    """Find the passages of a book that are nearest to a text; words of the text are marked in them."""
     if mode not in MODES:
         fail(f"--mode must be one of {', '.join(MODES)}, not {mode!r}", 2)
+    if page < 1:
+        fail(f"--page must be 1 or more, not {page}", 2)
     scope = scope_of(
         book=book,
         tier=tier,
@@ -54,18 +64,71 @@ def command(  # noqa: PLR0913  # one parameter an option
         level=level,
         layer=layer,
     )
-    found = carry(only("search", {"text": text, "limit": limit, "mode": mode, "scope": scope}, direct=direct))
-    if json:
-        print_json(found)
-    else:
-        _show(found)
+    params = {"text": text, "limit": limit, "mode": mode, "scope": scope, "expand": expand}
+    params["similarity_threshold"] = threshold
+    while True:
+        found = carry(only("search", {**params, "offset": (page - 1) * limit}, direct=direct))
+        if json:
+            print_json(found)
+            return
+        _show(found, first=page == 1)
+        if not _more(found, page * limit):
+            return
+        page += 1
 
 
-def _show(found: dict[str, Any]) -> None:
+def _more(found: dict[str, Any], shown: int) -> bool:
+    """Whether the next page is wanted. Nobody is asked where nobody could answer."""
+    left = min(found["total_found"], MOST) - shown
+    if left <= 0:
+        return False
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    answer = typer.prompt(f"{left} more; Enter shows them, q stops", default="", show_default=False)
+    return not answer.strip().lower().startswith("q")
+
+
+def _show(found: dict[str, Any], *, first: bool) -> None:
     if not found["results"]:
-        typer.echo("Nothing was found in that scope.")
+        typer.echo("Nothing was found in that scope." if first else "There are no more results.")
     for result in found["results"]:
         typer.secho(f"{result['rank']}. {result['breadcrumb']}", bold=True)
-        typer.echo(f"   {result['url']}  (score {result['score']:.2f}, similarity {result['similarity']:.2f})")
-        typer.echo(f"   {result['source_file']}  lesson {result['parent_doc_id']}")
-        typer.echo(f"   {first_words(result['text'])}\n")
+        place = f"{result['source_file']}:{result['line_start']}"
+        typer.echo(f"   {result['url']}  ({place}, lesson {result['parent_doc_id']})")
+        typer.echo(f"   score {result['score']:.2f}, similarity {result['similarity']:.2f}")
+        for neighbour in result["before"]:
+            typer.secho(f"   … {passage(neighbour['text'], [])}", dim=True)
+        typer.echo(f"   {passage(result['text'], result['marks'])}")
+        for neighbour in result["after"]:
+            typer.secho(f"   … {passage(neighbour['text'], [])}", dim=True)
+        typer.echo()
+
+
+def passage(text: str, marks: list[tuple[int, int]], most: int = SHOWN) -> str:
+    """The part of a text where most of the marked words stand, on one line, those words marked."""
+    start, end = _densest(text, marks, most)
+    inside = [(begin, stop) for begin, stop in marks if start <= begin and stop <= end]
+    out, at = "", start
+    for begin, stop in inside:
+        out += text[at:begin] + typer.style(text[begin:stop], bold=True, underline=True)
+        at = stop
+    flat = " ".join((out + text[at:end]).split())
+    return f"{'… ' if start else ''}{flat}{' …' if end < len(text) else ''}"
+
+
+def _densest(text: str, marks: list[tuple[int, int]], most: int) -> tuple[int, int]:
+    """A span of at most `most` characters that holds as many different marked words as can be, cut between words."""
+    if len(text) <= most:
+        return 0, len(text)
+
+    def different(begin: int) -> int:
+        return len({text[one:two].lower() for one, two in marks if begin <= one and two <= begin + most})
+
+    start = max((begin for begin, _ in marks), key=lambda begin: (different(begin), -begin), default=0)
+    start = max(0, min(start - most // 6, len(text) - most))  # a few words before the first
+    if start:
+        start = text.find(" ", start) + 1 or start
+    end = min(len(text), start + most)
+    if end < len(text):
+        end = max(text.rfind(" ", start, end), start + 1)
+    return start, end

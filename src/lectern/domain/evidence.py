@@ -35,6 +35,8 @@ class Hit:
     similarity: float  # cosine, clamped to 0…1
     lexical: float  # 0…1, BM25 against the best candidate's
     windows: tuple[Sequence[float], ...]  # the chunk's own vectors, each of unit length
+    before: tuple[Chunk, ...] = ()  # neighbours within the lesson, in its order
+    after: tuple[Chunk, ...] = ()
 
     @property
     def vector(self) -> tuple[float, ...]:
@@ -53,6 +55,7 @@ class Findings:
     query: str
     mode: SearchMode
     where: ChunkFilter
+    language: str  # of the book
     hits: tuple[Hit, ...]
     total_found: int
     query_time_ms: float

@@ -9,7 +9,8 @@ from lectern.domain.evidence import SearchMode
 
 QUERY_LENGTH = (3, 1000)  # characters after strip
 SEARCH_LIMIT = 20  # results of a search
-MOST_HITS = 100  # passages that a question may be answered from
+MOST_HITS = 100  # passages that a question may be answered from, and results that can be paged through
+MOST_NEIGHBOURS = 5  # on either side of a hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,8 @@ class SearchQuery:
     limit: int = 5
     mode: SearchMode = "hybrid"
     similarity_threshold: float | None = None  # a cosine; hits below it are left out
+    offset: int = 0  # results to pass over: the pages before this one
+    expand: int = 0  # neighbours to read before and after each hit, within its lesson
 
     def __post_init__(self) -> None:
         refuse_undecodable(self.text, "text")
@@ -46,6 +49,13 @@ class SearchQuery:
             )
         if not 1 <= self.limit <= MOST_HITS:
             raise BadInput(f"top_k must be 1 to {MOST_HITS}, not {self.limit}", field="top_k")
+        if not 0 <= self.offset <= MOST_HITS - self.limit:
+            most = MOST_HITS - self.limit
+            raise BadInput(
+                f"offset must be 0 to {most} with a limit of {self.limit}, not {self.offset}", field="offset"
+            )
+        if not 0 <= self.expand <= MOST_NEIGHBOURS:
+            raise BadInput(f"expand must be 0 to {MOST_NEIGHBOURS}, not {self.expand}", field="expand")
         if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
             raise BadInput(
                 f"similarity_threshold must be 0 to 1, not {self.similarity_threshold}", field="similarity_threshold"

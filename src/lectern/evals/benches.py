@@ -18,6 +18,7 @@ from lectern.evals.corpora import EvalBook, digest
 from lectern.evals.datasets import QuestionSet
 from lectern.evals.recipes import MAKES_AN_INDEX, code_digest, package_versions
 from lectern.ingestion.ingest import IngestRequest
+from lectern.reading.rules import ReadingRules
 from lectern.reading.slugs import slugged
 from lectern.settings import Settings
 from lectern.wiring import Lectern, open_lectern
@@ -46,7 +47,13 @@ class Bench:
 
 @asynccontextmanager
 async def open_bench(
-    questions: QuestionSet, settings: Settings, cache: Path, *, fresh: bool, advance: Advance
+    questions: QuestionSet,
+    settings: Settings,
+    cache: Path,
+    *,
+    fresh: bool,
+    advance: Advance,
+    rules: ReadingRules | None = None,
 ) -> AsyncIterator[Bench]:
     """The set's books, indexed; with `fresh` nothing that was kept is used."""
     folder = cache / f"{slugged(questions.name)}-{digest(questions.books)[:HASH]}"
@@ -55,7 +62,7 @@ async def open_bench(
     folder.mkdir(parents=True, exist_ok=True)
     # The embedded index, whatever server is set: rankings are the same, and nobody's collection gets our documents.
     alone = settings.model_copy(update={"home": folder / "home", "qdrant_url": None, "default_book": None})
-    async with open_lectern(alone) as lectern:
+    async with open_lectern(alone, rules=rules) as lectern:
         made_with = _made_with(lectern)
         stamp = _read_stamp(folder / STAMP)
         if stamp is None or stamp["made_with"] != made_with:

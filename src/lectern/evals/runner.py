@@ -19,6 +19,7 @@ from lectern.evals.metrics import METRICS, retrieval_scores
 from lectern.evals.pacing import in_turn
 from lectern.evals.recipes import Recipe, recipe
 from lectern.evals.runs import Kind, Measured, Run, SetResult
+from lectern.reading.rules import ReadingRules
 from lectern.settings import Settings
 
 MODES: tuple[SearchMode, ...] = get_args(SearchMode)
@@ -35,6 +36,7 @@ class Surroundings:
     cache: Path  # of indexed question sets
     fresh: bool  # use nothing that was kept
     advance: Advance
+    rules: ReadingRules | None = None  # other sizes of chunks than everybody's
 
 
 async def evaluate(kind: Kind, sets: Sequence[QuestionSet], around: Surroundings) -> Run:
@@ -44,7 +46,14 @@ async def evaluate(kind: Kind, sets: Sequence[QuestionSet], around: Surroundings
     made_with: Recipe = {}
     for questions in sets:
         begun = time.perf_counter()
-        opened = open_bench(questions, around.settings, around.cache, fresh=around.fresh, advance=around.advance)
+        opened = open_bench(
+            questions,
+            around.settings,
+            around.cache,
+            fresh=around.fresh,
+            advance=around.advance,
+            rules=around.rules,
+        )
         async with opened as bench:
             shop = bench.lectern.workshop
             made_with = recipe(shop.shelf.current.embedder.fingerprint, shop.rules)

@@ -7,10 +7,13 @@ unstemmed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, SparseVector, StopwordsSet, TokenizerType
+
+_WORD = re.compile(r"\w+(?:[.']\w+)*")
 
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})  # written without spaces: only this tokenizer splits them
 
@@ -28,6 +31,19 @@ def _bm25(language: str) -> Bm25:
 def passage_terms(trail: Sequence[str], text: str, language: str) -> SparseVector:
     """The weighted terms of a chunk: its trail and its text, as they are embedded."""
     return _bm25(language).embed_document("\n".join([*trail, text]))
+
+
+def shared_words(text: str, query: str, language: str) -> list[tuple[int, int]]:
+    """Where words of a text begin and end that the query has, too, in whatever form."""
+    wanted = set(query_terms(query, language).indices)
+    kept: dict[str, bool] = {}
+    found = []
+    for word in _WORD.finditer(text):
+        if word[0] not in kept:
+            kept[word[0]] = not wanted.isdisjoint(query_terms(word[0], language).indices)
+        if kept[word[0]]:
+            found.append(word.span())
+    return found
 
 
 def query_terms(text: str, language: str) -> SparseVector:

@@ -7,7 +7,7 @@ owner of LECTERN_HOME) and one connection here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
         if engine.dialect.name == "sqlite":
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
-        await _migrate(engine)
+        await _whole(_migrate(engine))
         yield engine
     except DatabaseError as exc:
         raise ConfigError(
@@ -60,6 +60,16 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401  
     cursor.close()
 
 
+async def _whole(work: Coroutine[Any, Any, None]) -> None:
+    """Not broken off in the middle: a connection that was being made would be left to nobody."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
 async def _migrate(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
         found = await connection.run_sync(_version)
@@ -70,7 +80,7 @@ async def _migrate(engine: AsyncEngine) -> None:
             f"the database is at schema {found}, newer than this Lectern's {HEAD}; "
             "use the Lectern that wrote it, or a newer one"
         )
-    await asyncio.shield(_upgrade(engine))
+    await _upgrade(engine)
 
 
 def _version(connection: Connection) -> str | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lectern.domain.evidence import Candidate, SearchMode
 
-LEXICAL_WEIGHT = 0.4  # 0.3 to 0.5 were equally good on five question sets
+LEXICAL_WEIGHT = 0.5  # the best of 0.3 to 0.7 on eight question sets; docs/benchmarks/retrieval.md
 
 
 class Ranked(NamedTuple):

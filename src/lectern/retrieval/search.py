@@ -9,6 +9,7 @@ from lectern.domain.evidence import Findings, Hit
 from lectern.domain.queries import SearchQuery
 from lectern.ports import IndexedChunk, IndexView, Ledger, Shelf
 from lectern.retrieval.fusion import Ranked, rank
+from lectern.retrieval.neighbours import Neighbours, neighbours
 from lectern.retrieval.scope import resolve_book, resolve_scope
 
 CANDIDATES = 30  # from each of the two searches, at least; more were measured and changed nothing
@@ -32,16 +33,17 @@ class HybridSearch:
         stand = await self._shelf.stand(entry)
         [vector] = await stand.embedder.embed([text], purpose="question")
 
-        async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk]]:
-            most = max(CANDIDATES, SPARE * query.limit)
+        async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk], Neighbours]:
+            most = max(CANDIDATES, SPARE * (query.offset + query.limit))
             candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=most)
             ranked = rank(candidates, query.mode)
             if query.similarity_threshold is not None:
                 ranked = [one for one in ranked if one.similarity >= query.similarity_threshold]
-            best = [one.candidate.id for one in ranked[: query.limit]]
-            return ranked, await view.with_vectors(where.book_id, best)
+            read = await view.with_vectors(where.book_id, [one.candidate.id for one in _page(ranked, query)])
+            found = {name: one.stored.chunk for name, one in read.items()}
+            return ranked, read, await neighbours(view, found, query.expand, query.expand)
 
-        ranked, read = await stand.index.read(work)
+        ranked, read, around = await stand.index.read(work)
         hits = tuple(
             Hit(
                 chunk=read[one.candidate.id].stored.chunk,
@@ -50,14 +52,21 @@ class HybridSearch:
                 similarity=one.similarity,
                 lexical=one.lexical,
                 windows=read[one.candidate.id].vectors,
+                before=around[one.candidate.id].before,
+                after=around[one.candidate.id].after,
             )
-            for position, one in enumerate(ranked[: query.limit], start=1)
+            for position, one in enumerate(_page(ranked, query), start=query.offset + 1)
         )
         return Findings(
             query=text,
             mode=query.mode,
             where=where,
+            language=entry.manifest.language,
             hits=hits,
             total_found=len(ranked),
             query_time_ms=round((time.perf_counter() - begun) * 1000, 3),
         )
+
+
+def _page(ranked: list[Ranked], query: SearchQuery) -> list[Ranked]:
+    return ranked[query.offset : query.offset + query.limit]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from lectern.api.deps import LecternDep
-from lectern.api.schemas.books import BookOut, LessonOut
+from lectern.api.schemas.books import BookOut, ChunkPage, ContextOut, LessonOut, OutlineOut
 from lectern.api.schemas.common import Problem
 from lectern.api.schemas.search import SearchQueryIn, SearchResponse
-from lectern.domain.queries import SearchQuery
 
 router = APIRouter(tags=["books"], responses={404: {"model": Problem}, 422: {"model": Problem}})
 
@@ -16,8 +17,7 @@ router = APIRouter(tags=["books"], responses={404: {"model": Problem}, 422: {"mo
 @router.post("/search", operation_id="search")
 async def search(body: SearchQueryIn, lectern: LecternDep) -> SearchResponse:
     """Find passages of a book."""
-    query = SearchQuery(text=body.text, scope=body.scope(), limit=body.limit, mode=body.mode)
-    return SearchResponse.of(await lectern.finder(query))
+    return SearchResponse.of(await lectern.finder(body.query()))
 
 
 @router.get("/books", operation_id="listBooks")
@@ -30,6 +30,36 @@ async def books(lectern: LecternDep) -> list[BookOut]:
 async def remove(book_id: str, lectern: LecternDep) -> None:
     """Take a book out of the index; its files stay where they are."""
     await lectern.remove(book_id)
+
+
+@router.get("/books/{book_id}/outline", operation_id="readOutline")
+async def outline(book_id: str, lectern: LecternDep) -> OutlineOut:
+    """A book's modules, chapters and lessons, in order."""
+    return OutlineOut.of(await lectern.outline(book_id))
+
+
+@router.get("/books/{book_id}/chunks", operation_id="listChunks")
+async def chunks(
+    book_id: str,
+    lectern: LecternDep,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> ChunkPage:
+    """What the index really holds of a book, by file and place, a page at a time."""
+    return ChunkPage.of(await lectern.chunks(book_id), limit, cursor)
+
+
+@router.get("/chunks/{chunk_id}/context", operation_id="readContext")
+async def context(
+    chunk_id: str,
+    lectern: LecternDep,
+    book_id: str | None = None,
+    before: Annotated[int, Query(ge=0, le=20)] = 1,
+    after: Annotated[int, Query(ge=0, le=20)] = 1,
+) -> ContextOut:
+    """A chunk with its neighbours in the lesson."""
+    stored, around = await lectern.context(chunk_id, book=book_id, before=before, after=after)
+    return ContextOut.of(stored.chunk, around)
 
 
 @router.get("/lessons/{parent_doc_id}", operation_id="readLesson")

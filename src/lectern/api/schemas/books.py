@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
+import base64
+import binascii
+from typing import Any, Self
 
 from lectern.api.schemas.common import Response
+from lectern.api.schemas.search import Neighbour
 from lectern.domain.chunks import Chunk, StampedChunk
+from lectern.domain.errors import BadInput
+from lectern.domain.outlines import Outline
+from lectern.index.schema import to_payload
 from lectern.ports import BookEntry
+from lectern.retrieval.neighbours import Around
 
 
 class BookOut(Response):
@@ -34,27 +41,6 @@ class BookOut(Response):
         )
 
 
-class LessonChunk(Response):
-    """A piece of a lesson, in order."""
-
-    id: str
-    chunk_index: int
-    section_title: str | None
-    text: str
-    url: str
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> Self:
-        """A chunk in brief."""
-        return cls(
-            id=chunk.id,
-            chunk_index=chunk.chunk_index,
-            section_title=chunk.section_title,
-            text=chunk.text,
-            url=chunk.url,
-        )
-
-
 class LessonOut(Response):
     """A whole lesson."""
 
@@ -64,7 +50,7 @@ class LessonOut(Response):
     breadcrumb: str
     source_file: str
     url: str
-    chunks: list[LessonChunk]
+    chunks: list[Neighbour]
 
     @classmethod
     def of(cls, stored: list[StampedChunk]) -> Self:
@@ -77,5 +63,104 @@ class LessonOut(Response):
             breadcrumb=" › ".join(dict.fromkeys([first.module_title, first.chapter_title, first.lesson_title])),
             source_file=first.source_file,
             url=first.url.partition("#")[0],
-            chunks=[LessonChunk.of(one.chunk) for one in stored],
+            chunks=[Neighbour.of(one.chunk) for one in stored],
         )
+
+
+class ContextOut(Response):
+    """A chunk between its neighbours, in the lesson's order."""
+
+    book_id: str
+    parent_doc_id: str
+    before: list[Neighbour]
+    chunk: Neighbour
+    after: list[Neighbour]
+
+    @classmethod
+    def of(cls, chunk: Chunk, around: Around) -> Self:
+        """The chunk and what stands around it."""
+        return cls(
+            book_id=chunk.book_id,
+            parent_doc_id=chunk.parent_doc_id,
+            before=[Neighbour.of(one) for one in around.before],
+            chunk=Neighbour.of(chunk),
+            after=[Neighbour.of(one) for one in around.after],
+        )
+
+
+class StoredChunk(Response):
+    """A chunk as the index holds it."""
+
+    id: str
+    payload: dict[str, Any]
+
+
+class ChunkPage(Response):
+    """A page of a book's chunks, by `source_file` and `chunk_index`."""
+
+    chunks: list[StoredChunk]
+    next_cursor: str | None
+
+    @classmethod
+    def of(cls, stored: list[StampedChunk], limit: int, cursor: str | None) -> Self:
+        """The page that begins behind the cursor, wherever that chunk stands now."""
+        after = _place(cursor) if cursor else ("", -1)
+        rest = [one for one in stored if (one.chunk.source_file, one.chunk.chunk_index) > after]
+        page = rest[:limit]
+        more = len(rest) > limit
+        return cls(
+            chunks=[StoredChunk(id=one.chunk.id, payload=to_payload(one)) for one in page],
+            next_cursor=_cursor(page[-1].chunk) if more else None,
+        )
+
+
+def _cursor(chunk: Chunk) -> str:
+    return base64.urlsafe_b64encode(f"{chunk.chunk_index}:{chunk.source_file}".encode()).decode()
+
+
+def _place(cursor: str) -> tuple[str, int]:
+    try:
+        index, _, file = base64.b64decode(cursor, altchars=b"-_", validate=True).decode().partition(":")
+        return file, int(index)
+    except (ValueError, binascii.Error):
+        raise BadInput("this cursor was not given out here; begin without one", field="cursor") from None
+
+
+class OutlineLessonOut(Response):
+    """One lesson of an outline."""
+
+    lesson: int
+    title: str
+    url: str
+    parent_doc_id: str
+    source_file: str
+    chunk_count: int
+
+
+class OutlineChapterOut(Response):
+    """A chapter; chapter 0 is the module's own overview."""
+
+    chapter: int
+    title: str
+    lessons: list[OutlineLessonOut]
+
+
+class OutlineModuleOut(Response):
+    """A module with its chapters."""
+
+    module: str
+    title: str
+    chapters: list[OutlineChapterOut]
+
+
+class OutlineOut(Response):
+    """A book's table of contents."""
+
+    book_id: str
+    title: str
+    modules: list[OutlineModuleOut]
+
+    @classmethod
+    def of(cls, outline: Outline) -> Self:
+        """An outline as programs see it."""
+        return cls.model_validate(outline, from_attributes=True)

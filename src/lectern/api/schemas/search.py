@@ -7,8 +7,11 @@ from typing import Annotated, Any, Self
 from pydantic import Field, StringConstraints
 
 from lectern.api.schemas.common import Filters, Response
+from lectern.domain.chunks import Chunk
 from lectern.domain.evidence import Findings, Hit, SearchMode
 from lectern.domain.filters import ChunkFilter
+from lectern.domain.queries import SearchQuery
+from lectern.index.lexical import shared_words
 
 
 class SearchQueryIn(Filters):
@@ -17,6 +20,36 @@ class SearchQueryIn(Filters):
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=1000)]
     limit: int = Field(default=5, ge=1, le=20)
     mode: SearchMode = "hybrid"
+    offset: int = Field(default=0, ge=0, le=99, description="Results to pass over: the pages before this one.")
+    similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least cosine of a result.")
+    expand: int = Field(default=0, ge=0, le=5, description="Neighbours to read on either side of each result.")
+
+    def query(self) -> SearchQuery:
+        """The search as the flows take it."""
+        return SearchQuery(
+            text=self.text,
+            scope=self.scope(),
+            limit=self.limit,
+            mode=self.mode,
+            offset=self.offset,
+            similarity_threshold=self.similarity_threshold,
+            expand=self.expand,
+        )
+
+
+class Neighbour(Response):
+    """A chunk beside another, in its lesson."""
+
+    id: str
+    chunk_index: int
+    section_title: str | None
+    text: str
+    url: str
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Self:
+        """A chunk in brief."""
+        return cls.model_validate(chunk, from_attributes=True)
 
 
 class SearchResult(Response):
@@ -44,12 +77,26 @@ class SearchResult(Response):
     page_title: str
     url: str
     breadcrumb: str
+    lesson_title: str
+    line_start: int
+    line_end: int
+    marks: list[tuple[int, int]] = Field(description="Where words of the query begin and end in `text`.")
+    before: list[Neighbour] = Field(description="The chunks before it in its lesson, as many as `expand` asks for.")
+    after: list[Neighbour]
 
     @classmethod
-    def of(cls, hit: Hit) -> Self:
+    def of(cls, hit: Hit, marks: list[tuple[int, int]]) -> Self:
         """A hit as programs see it."""
         fields = {name: getattr(hit.chunk, name) for name in cls.model_fields if hasattr(hit.chunk, name)}
-        return cls(**fields, score=hit.score, similarity=hit.similarity, rank=hit.rank)
+        return cls(
+            **fields,
+            score=hit.score,
+            similarity=hit.similarity,
+            rank=hit.rank,
+            marks=marks,
+            before=[Neighbour.of(chunk) for chunk in hit.before],
+            after=[Neighbour.of(chunk) for chunk in hit.after],
+        )
 
 
 class SearchResponse(Response):
@@ -70,7 +117,10 @@ class SearchResponse(Response):
         """Findings as programs see them."""
         return cls(
             query=findings.query,
-            results=[SearchResult.of(hit) for hit in findings.hits],
+            results=[
+                SearchResult.of(hit, shared_words(hit.chunk.text, findings.query, findings.language))
+                for hit in findings.hits
+            ],
             total_found=findings.total_found,
             hardware_tier_filter=findings.where.max_tier,
             module_filter=findings.where.module,

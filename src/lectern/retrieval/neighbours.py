@@ -1,0 +1,43 @@
+"""The chunks around a chunk, within its lesson: one step along the chain at a time, for all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from lectern.domain.chunks import Chunk, ChunkId
+from lectern.ports import IndexView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """A chunk's neighbours, both in the lesson's order."""
+
+    before: tuple[Chunk, ...]
+    after: tuple[Chunk, ...]
+
+
+Neighbours = dict[str, Around]
+Step = Callable[[Chunk], ChunkId | None]
+
+
+async def neighbours(view: IndexView, chunks: Mapping[str, Chunk], before: int, after: int) -> Neighbours:
+    """So many on either side of each of these chunks; fewer where the lesson begins or ends."""
+    earlier = await _walk(view, chunks, before, lambda chunk: chunk.prev_chunk_id)
+    later = await _walk(view, chunks, after, lambda chunk: chunk.next_chunk_id)
+    return {name: Around(before=tuple(reversed(earlier[name])), after=tuple(later[name])) for name in chunks}
+
+
+async def _walk(view: IndexView, chunks: Mapping[str, Chunk], steps: int, onward: Step) -> dict[str, list[Chunk]]:
+    walked: dict[str, list[Chunk]] = {name: [] for name in chunks}
+    at = dict(chunks)
+    for _ in range(steps):
+        wanted = {name: beside for name, chunk in at.items() if (beside := onward(chunk)) is not None}
+        if not wanted:
+            break
+        book_id = next(iter(at.values())).book_id  # a view is asked about one book
+        found = await view.by_ids(book_id, list(dict.fromkeys(wanted.values())))
+        at = {name: found[beside].chunk for name, beside in wanted.items() if beside in found}
+        for name, chunk in at.items():
+            walked[name].append(chunk)
+    return walked

@@ -1,0 +1,104 @@
+"""Searching and reading books over HTTP, against a real server on the sample book."""
+
+import os
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.served import LECTERN, serving
+
+QUERY = "quality of service of a camera topic"
+
+
+def search(server: str, **body: object) -> dict:
+    """One search."""
+    got = httpx.post(f"{server}/search", json={"text": QUERY, **body}, timeout=30)
+    assert got.status_code == 200, got.text
+    return got.json()
+
+
+def test_pages_follow_one_another(server: str) -> None:
+    """With an offset the ranks go on where the page before ended, and no result comes twice."""
+    whole = search(server, limit=12)["results"]
+    pages = [search(server, limit=4, offset=offset)["results"] for offset in (0, 4, 8)]
+
+    assert [one["rank"] for one in whole] == list(range(1, 13))
+    assert [one["id"] for page in pages for one in page] == [one["id"] for one in whole]
+
+
+def test_neighbours_come_in_the_lessons_order(server: str) -> None:
+    """`expand` reads along the chain, before and after, and stops where the lesson does."""
+    for result in search(server, limit=10, expand=2)["results"]:
+        lesson = httpx.get(f"{server}/lessons/{result['parent_doc_id']}", timeout=30).json()["chunks"]
+        ids, at = [chunk["id"] for chunk in lesson], result["chunk_index"]
+        assert [one["id"] for one in result["before"]] == ids[max(0, at - 2) : at]
+        assert [one["id"] for one in result["after"]] == ids[at + 1 : at + 3]
+
+
+def test_words_of_the_query_are_marked(server: str) -> None:
+    """Marks are places in the text, and what stands there is a word of the query, in whatever form."""
+    for result in search(server, limit=5)["results"]:
+        for begin, end in result["marks"]:
+            assert result["text"][begin:end].lower()[:4] in {"qual", "serv", "came", "topi"}
+    assert any(result["marks"] for result in search(server, limit=5)["results"])
+
+
+def test_a_threshold_leaves_out_what_is_less_similar(server: str) -> None:
+    """Every result has at least that cosine; `total_found` counts what is left."""
+    found = search(server, limit=20, similarity_threshold=0.4)
+
+    assert all(one["similarity"] >= 0.4 for one in found["results"])
+    assert found["total_found"] < search(server, limit=20)["total_found"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"limit": 0}, {"limit": 21}, {"offset": -1}, {"offset": 95, "limit": 10}, {"expand": 6}, {"text": "ab"}]
+)
+def test_out_of_range_is_an_error(server: str, wrong: dict) -> None:
+    """Never a silent cap."""
+    assert httpx.post(f"{server}/search", json={"text": QUERY, **wrong}, timeout=30).status_code == 422
+
+
+def test_a_chunk_is_read_with_its_context(server: str) -> None:
+    """One chunk and so many before and after it; a chunk nobody has is unknown, whatever its name looks like."""
+    lesson = httpx.get(f"{server}/lessons/{search(server)['results'][0]['parent_doc_id']}", timeout=30).json()
+    ids = [chunk["id"] for chunk in lesson["chunks"]]
+
+    got = httpx.get(f"{server}/chunks/{ids[2]}/context", params={"before": 5, "after": 1}, timeout=30).json()
+
+    assert [one["id"] for one in (*got["before"], got["chunk"], *got["after"])] == ids[:4]
+    for unknown in ("nonsense", "00000000-0000-4000-8000-000000000000", ids[2].upper()):
+        assert httpx.get(f"{server}/chunks/{unknown}/context", timeout=30).status_code == 404
+
+
+def test_a_book_is_listed_page_by_page(server: str) -> None:
+    """Every chunk once, in order; the outline has every lesson that they are of."""
+    chunks, cursor = [], None
+    while True:
+        params = {"limit": 60, **({"cursor": cursor} if cursor else {})}
+        page = httpx.get(f"{server}/books/physical-ai-robotics/chunks", params=params, timeout=30).json()
+        chunks += page["chunks"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    [book] = httpx.get(f"{server}/books", timeout=30).json()
+    outline = httpx.get(f"{server}/books/physical-ai-robotics/outline", timeout=30).json()
+    lessons = [one for module in outline["modules"] for chapter in module["chapters"] for one in chapter["lessons"]]
+
+    assert len({chunk["id"] for chunk in chunks}) == len(chunks) == book["total_chunks"]
+    assert {chunk["payload"]["parent_doc_id"] for chunk in chunks} == {one["parent_doc_id"] for one in lessons}
+    wrong = httpx.get(f"{server}/books/physical-ai-robotics/chunks", params={"cursor": "???"}, timeout=30)
+    assert wrong.status_code == 422
+
+
+def test_a_book_is_removed_once(sample_home: Path, tmp_path: Path) -> None:
+    """DELETE is 204, then 404, and nothing of the book is found."""
+    home = tmp_path / "home"
+    shutil.copytree(sample_home, home)
+    with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, "LECTERN_HOME": str(home)}) as address:
+        codes = [httpx.delete(f"{address}/books/physical-ai-robotics", timeout=30).status_code for _ in range(2)]
+        assert codes == [204, 404]
+        assert httpx.get(f"{address}/books", timeout=30).json() == []
+        assert httpx.post(f"{address}/search", json={"text": QUERY}, timeout=30).status_code == 404
