@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PORT ?= 8420
 BOOK ?= examples/physical-ai-robotics
+QUESTIONS ?= examples/golden/physical-ai-robotics/queries.jsonl
+BENCH ?= .bench
 
-.PHONY: help setup dev run test check crash docs lock clean
+.PHONY: help setup dev run test check crash bench docs lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -37,6 +39,11 @@ lock:  ## renew both lock files (needs uv)
 crash: dev  ## 1,000 kills and 2,000 random histories (about half an hour)
 	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion \
 		--kills 1000 --histories 2000 --reads 10000
+
+bench: dev  ## ingest and search beside LlamaIndex, txtai and Chroma (BOOK=…, QUESTIONS=…), and the index as it grows
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/scale.py --json $(BENCH)/scale.json --chart docs/benchmarks/scale.svg
+	$(BIN)/python benchmarks/ingest.py "$(BOOK)" --venvs $(BENCH) --queries "$(QUESTIONS)" --json $(BENCH)/ingest.json
 
 docs: dev  ## write the pages that are made from the code
 	$(BIN)/python scripts/write_docs.py
