@@ -13,7 +13,7 @@ from lectern.domain.chunks import StampedChunk
 from lectern.domain.evidence import Candidate, Dossier
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import IngestionRecord
-from lectern.domain.replies import Draft
+from lectern.domain.replies import Draft, Judgement
 
 Purpose = Literal["passage", "question"]
 Vector = list[float]
@@ -219,6 +219,13 @@ class Shelf(Protocol):
 
     async def verify(self, entry: BookEntry) -> bool:
         """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
+
+
+class Judge(Protocol):
+    """Says whether passages support a sentence: by rules, by a trained model, or by asking a language model."""
+
+    async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
+        """The verdict on one sentence, given the passages it cites; markers are already taken out of it."""
 
 
 class Answerer(Protocol):

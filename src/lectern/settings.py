@@ -41,6 +41,34 @@ class Settings(BaseSettings):
         description="The sentence that opens an answer of low confidence.",
     )
     max_file_mib: float = Field(default=5, gt=0, le=100, description="Lessons larger than this are refused.")
+    answerer: Literal["auto", "openai", "offline"] = Field(
+        default="auto",
+        description="Who answers: auto is the endpoint where a key or OPENAI_BASE_URL is set, else the offline model.",
+    )
+    confidence: Literal["calibrated", "thresholds", "relevance"] = Field(
+        default="calibrated", description="How confidence is worked out: calibrated, thresholds or relevance."
+    )
+    temperature: float = Field(default=0.1, ge=0, le=1, description="How freely the model words its answers, 0 to 1.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="The most tokens of an answer; default: the model's."
+    )
+    instructions: Path | None = Field(
+        default=None, description="A file whose text is added to the model's instructions, never in their place."
+    )
+    turn_budget: float = Field(default=60, gt=0, description="Seconds that a turn may take, tool calls included.")
+    top_k: int = Field(
+        default=5, ge=1, le=100, validation_alias="AGENT_TOP_K", description="Passages retrieved for a question."
+    )
+    score_threshold: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        validation_alias="AGENT_SCORE_THRESHOLD",
+        description="The least cosine of a passage; default: the embedder's calibrated floor.",
+    )
+    openai_model: str = Field(
+        default="gpt-4o-mini", validation_alias="OPENAI_MODEL", description="The language model that answers."
+    )
     openai_api_key: SecretStr | None = Field(
         default=None, validation_alias="OPENAI_API_KEY", description="Key for OpenAI or a compatible endpoint."
     )

@@ -9,6 +9,7 @@ from typing import Literal
 from lectern.domain.evidence import ConfidenceMetrics, Hit
 
 RefusalReason = Literal["no_results", "weak_evidence", "unsupported", "off_topic", "blocked", "other_book"]
+Verdict = Literal["supported", "contradicted", "unverified"]
 ReplyState = Literal["completed", "low_confidence", "no_results"]
 
 
@@ -21,6 +22,14 @@ class Citation:
     passage: str  # at most 500 characters around the cited sentence
     section: str  # the nearest heading above that sentence, else the lesson's title
     url: str  # opens at that heading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """Whether passages say what a sentence says."""
+
+    verdict: Verdict
+    support: float  # 0…1: how sure it is that they do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
