@@ -124,7 +124,9 @@ class Author:
         base = self._random.choice(["", 'base_url = "https://example.org/x"\n'])
         site = self._random.choice(["docusaurus", "mkdocs", "mdbook", "plain"])
         tier = self._random.randint(1, 4)
-        text = f'title = "{self._prose()}"\nsite = "{site}"\n{base}\n[defaults]\nhardware_tier = {tier}\n'
+        language = self._random.choice(["en", "en", "de"])
+        head = f'language = "{language}"\ntitle = "{self._prose()}"\nsite = "{site}"\n'
+        text = f"{head}{base}\n[defaults]\nhardware_tier = {tier}\n"
         self._write(Path("lectern.toml"), text)
 
     def _front_matter(self) -> None:

@@ -53,6 +53,27 @@ def unspoilt(vectors: list[Vector]) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a chat model says: words, or calls of tools (name, arguments as JSON)."""
+
+    text: str = ""
+    calls: tuple[tuple[str, str], ...] = ()
+
+
+Say = Callable[[dict[str, Any]], Said]  # from the request's body
+
+
+def saying(text: str) -> Say:
+    """A model that says this, whatever it is asked."""
+    return lambda _: Said(text=text)
+
+
+def calling(name: str, **arguments: Any) -> Say:
+    """A model that calls a tool."""
+    return lambda _: Said(calls=((name, json.dumps(arguments)),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """How one request is answered; as it stands, as the provider would."""
 
@@ -66,6 +87,7 @@ class Step:
     spoil: Callable[[list[Vector]], list[Any]] = unspoilt
     shuffled: bool = False  # OpenAI's rows in another order, each with its right index
     plain: bool = False  # an OpenAI-like server that knows no base64
+    say: Say | None = None  # what a chat model answers to a request; otherwise nothing
 
 
 NORMAL = Step()
@@ -142,8 +164,42 @@ def cohere_embed(received: Received, step: Step) -> Reply:
     return Reply(parts=(_json({"id": "1", "embeddings": {"float": vectors}, "texts": texts}),))
 
 
+def chat_completions(received: Received, step: Step) -> Reply:
+    """POST /v1/chat/completions, streamed or not."""
+    if not received.key:
+        raise Complaint(401, "invalid_api_key")
+    said = step.say(received.body) if step.say else Said()
+    calls = [
+        {"index": place, "id": f"call_{place}_{abs(hash(arguments))}", "type": "function"}
+        | {"function": {"name": name, "arguments": arguments}}
+        for place, (name, arguments) in enumerate(said.calls)
+    ]
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    finish = "tool_calls" if calls else "stop"
+    common = {"id": "chatcmpl-1", "created": 1, "model": received.body.get("model")}
+    if not received.body.get("stream"):
+        message = {"role": "assistant", "content": said.text or None} | ({"tool_calls": calls} if calls else {})
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        return Reply(parts=(_json({**common, "object": "chat.completion", "choices": [choice], "usage": usage}),))
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in re.findall(r"[\s\S]{1,7}", said.text)]
+    deltas += [{"tool_calls": [call]} for call in calls]
+    chunks = [
+        {**common, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        for delta in deltas
+    ]
+    last = {"index": 0, "delta": {}, "finish_reason": finish}
+    chunks.append({**common, "object": "chat.completion.chunk", "choices": [last], "usage": usage})
+    events = [b"data: " + _json(chunk) + b"\n\n" for chunk in chunks]
+    return Reply(parts=(*events, b"data: [DONE]\n\n"), content_type="text/event-stream")
+
+
 Endpoint = Callable[[Received, Step], Reply]
-ENDPOINTS: dict[str, Endpoint] = {"/v1/embeddings": openai_embeddings, "/v2/embed": cohere_embed}
+ENDPOINTS: dict[str, Endpoint] = {
+    "/v1/embeddings": openai_embeddings,
+    "/v1/chat/completions": chat_completions,
+    "/v2/embed": cohere_embed,
+}
 
 
 def _packed(vector: Vector) -> str:

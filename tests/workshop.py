@@ -6,15 +6,22 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+import qdrant_edge
 
 from lectern.domain.errors import ConfigError
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, IngestionJob, Mode
-from lectern.index.edge import open_edge_index
-from lectern.index.schema import collection_name, to_payload
+from lectern.index.edge import EdgeIndex, open_edge_index
+from lectern.index.edge import compile_filter as edge_filter
+from lectern.index.schema import DENSE, LEXICAL, collection_name, to_payload
+from lectern.index.server import ServerIndex
+from lectern.index.server_view import CHUNK_ID, generation_of
+from lectern.index.server_view import compile_filter as server_filter
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import recover, verify_all
-from lectern.ports import Embedder, Stand
+from lectern.ports import ChunkIndex, Embedder, Stand
 from lectern.reading.rules import ReadingRules
 from lectern.records.database import open_database, sqlite_url
 from lectern.records.ledger import SqlGenerations, SqlLedger
@@ -23,6 +30,7 @@ from lectern.stands import OpenShelf
 from tests.doubles import WordEmbedder
 from tests.qdrant import server_index
 
+PRECISION = 1e-5  # single precision, normalised by one engine or the other
 TIMES = {"created_at", "updated_at", "version", "embedded_at"}
 
 
@@ -62,15 +70,69 @@ async def run(shop: Workshop, folder: Path, mode: Mode = "incremental", *, repla
     return job
 
 
-async def content(shop: Workshop, book_id: str = "book") -> list[str]:
-    """What the index holds, without the moments at which it got there."""
-    held = await shop.shelf.current.index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
-    return [
-        json.dumps(
-            {"id": stored.chunk.id, **{k: v for k, v in to_payload(stored).items() if k not in TIMES}}, sort_keys=True
+def _near(ours: list[float], theirs: list[float]) -> bool:
+    same = len(ours) == len(theirs)
+    return same and all(abs(one - other) < PRECISION for one, other in zip(ours, theirs, strict=True))
+
+
+class Held(str):
+    """A chunk as the index holds it: its payload as text, and beside it what it is found by. Two are equal when the
+    payloads are, and vectors and words as nearly as single precision can tell."""
+
+    __slots__ = ("dense", "words")
+    dense: list[list[float]]
+    words: dict[int, float]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Held)
+            and str.__eq__(self, other)
+            and self.words.keys() == other.words.keys()
+            and _near(list(self.words.values()), [other.words[word] for word in self.words])
+            and len(self.dense) == len(other.dense)
+            and all(_near(mine, its) for mine, its in zip(self.dense, other.dense, strict=True))
         )
-        for stored in held
-    ]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+async def content(shop: Workshop, book_id: str = "book") -> list[Held]:
+    """What the index holds, vectors and words included, without the moments at which it got there."""
+    index = shop.shelf.current.index
+    stored = await index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
+    points = await _points(index, book_id)
+    found = []
+    for one in stored:
+        payload = {k: v for k, v in to_payload(one).items() if k not in TIMES}
+        held = Held(json.dumps({"id": one.chunk.id, **payload}, sort_keys=True))
+        vectors = points[one.chunk.id]
+        held.dense = [list(window) for window in vectors[DENSE]]
+        held.words = dict(zip(vectors[LEXICAL].indices, vectors[LEXICAL].values, strict=True))
+        found.append(held)
+    return found
+
+
+async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
+    """The vectors of every live point, by its chunk, as the engine itself gives them."""
+    where = ChunkFilter(book_id=book_id)
+    if isinstance(index, EdgeIndex):
+        request = qdrant_edge.ScrollRequest(
+            limit=100_000, filter=edge_filter(where), with_payload=False, with_vector=True
+        )
+        return {str(record.id): record.vector for record in index._shard.scroll(request)[0]}
+    assert isinstance(index, ServerIndex)
+    records, _ = await index._client.scroll(
+        index.collection, scroll_filter=server_filter(where), limit=100_000, with_vectors=True
+    )
+    live = await index._generations.live(book_id, [generation_of(record)[0] for record in records])
+    return {
+        str((record.payload or {})[CHUNK_ID]): record.vector
+        for record in records
+        if live.get(generation_of(record)[0]) == generation_of(record)[1]
+    }
 
 
 async def agreement(shop: Workshop, book_id: str = "book") -> None:

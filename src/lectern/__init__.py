@@ -14,12 +14,13 @@ from lectern.version import __version__
 if TYPE_CHECKING:
     from lectern.domain.errors import LecternError
     from lectern.domain.queries import Scope
-    from lectern.domain.replies import Answer, Refusal
+    from lectern.domain.replies import Answer, Exchange, Refusal
     from lectern.settings import Settings
     from lectern.wiring import Lectern, open_lectern
 
 _HOMES = {
     "Answer": "lectern.domain.replies",
+    "Exchange": "lectern.domain.replies",
     "Lectern": "lectern.wiring",
     "LecternError": "lectern.domain.errors",
     "Refusal": "lectern.domain.replies",
@@ -28,7 +29,17 @@ _HOMES = {
     "open_lectern": "lectern.wiring",
 }
 
-__all__ = ["Answer", "Lectern", "LecternError", "Refusal", "Scope", "Settings", "__version__", "open_lectern"]
+__all__ = [
+    "Answer",
+    "Exchange",
+    "Lectern",
+    "LecternError",
+    "Refusal",
+    "Scope",
+    "Settings",
+    "__version__",
+    "open_lectern",
+]
 
 
 def __getattr__(name: str) -> object:

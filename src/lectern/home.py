@@ -33,6 +33,11 @@ class Home:
         """The folder of the embedded collections."""
         return self.path / "index"
 
+    @property
+    def calibrations(self) -> Path:
+        """What `lectern calibrate` found out, a file a book."""
+        return self.path / "calibrations"
+
     def server(self) -> dict[str, str] | None:
         """Where the server that owns this folder listens, if one does."""
         try:

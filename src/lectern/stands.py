@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
-from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError, ProviderError
+from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError
 from lectern.domain.filters import ChunkFilter
 from lectern.ports import BookEntry, ChunkIndex, Embedder, Stand
 
@@ -56,7 +56,7 @@ class OpenShelf:
         try:
             index = await self.index(entry.collection_name)
             sound = await index.read(lambda view: view.count(where)) == entry.total_chunks
-        except (IndexDamaged, ProviderError):  # one book's trouble must not keep the others, or the doctor, out
+        except LecternError:  # one book's trouble must not keep the others, or the doctor, out
             sound = False
         (self._damaged.discard if sound else self._damaged.add)(book_id)
         return sound

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lectern.domain.chunks import StampedChunk
 from lectern.domain.errors import BadInput, UnknownLesson
@@ -15,18 +15,19 @@ from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
 from lectern.domain.outlines import Outline, outline_of
 from lectern.domain.queries import SEARCH_LIMIT, Scope, SearchQuery
-from lectern.domain.replies import Reply
+from lectern.domain.replies import Exchange, Reply
 from lectern.home import Home, find_home
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import recover, remove, verify_all
-from lectern.ports import Answerer, BookEntry, IndexView, Stand
+from lectern.ports import BookEntry, ConfidencePolicy, IndexedChunk, IndexView, Stand
 from lectern.retrieval.neighbours import Around, neighbours
-from lectern.retrieval.scope import resolve_book
+from lectern.retrieval.scope import resolve_book, resolve_scope
 from lectern.retrieval.search import HybridSearch
 from lectern.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from lectern.answering.ask import AnsweringRules, Question, ReplyEvent
+    from lectern.answering.ask import Question, ReplyEvent, Staff
+    from lectern.answering.calibrating import CalibrationReport, LabelledQuestion
     from lectern.ingestion.doctor import Finding
     from lectern.reading.rules import ReadingRules
 
@@ -39,6 +40,8 @@ class Lectern:
     home: Home
     workshop: Workshop
     finder: HybridSearch
+    closing: AsyncExitStack  # what is opened late is closed with the rest
+    late: dict[str, Any] = field(default_factory=dict)
 
     def ingesting(self, request: IngestRequest) -> AsyncIterator[JobEvent]:
         """Ingest a book and follow it, event by event."""
@@ -103,11 +106,35 @@ class Lectern:
             raise UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")
         return read
 
-    async def ask(self, text: str, *, book: str | None = None, top_k: int = 5, scope: Scope | None = None) -> Reply:
-        """An answer made of the book, or a refusal."""
+    async def ask(  # one parameter for each thing that can be asked for
+        self,
+        text: str,
+        *,
+        book: str | None = None,
+        top_k: int | None = None,
+        scope: Scope | None = None,
+        history: Sequence[Exchange] = (),
+    ) -> Reply:
+        """An answer made of the book, or a refusal; `history` are earlier turns that a follow-up may lean on."""
         from lectern.answering.ask import Question
 
-        return await self.reply(Question(text=text, scope=_in_book(scope, book), top_k=top_k))
+        where = _in_book(scope, book)
+        return await self.reply(Question(text=text, scope=where, top_k=top_k, history=tuple(history)))
+
+    def stream(
+        self,
+        text: str,
+        *,
+        book: str | None = None,
+        top_k: int | None = None,
+        scope: Scope | None = None,
+        history: Sequence[Exchange] = (),
+    ) -> AsyncIterator[ReplyEvent]:
+        """The same as it comes: states, evidence, checked text, and last the reply."""
+        from lectern.answering.ask import Question
+
+        where = _in_book(scope, book)
+        return self.answering(Question(text=text, scope=where, top_k=top_k, history=tuple(history), stream=True))
 
     async def reply(self, question: Question) -> Reply:
         """The reply to a question, once it is complete."""
@@ -124,7 +151,7 @@ class Lectern:
         """Ask and follow, event by event."""
         from lectern.answering.ask import ask
 
-        return ask(question, search=self.finder, answerer=self._answerer(), rules=self._rules())
+        return ask(question, self.staff())
 
     async def chunks(self, book: str | None = None) -> list[StampedChunk]:
         """Every chunk of a book that the index really holds."""
@@ -169,19 +196,58 @@ class Lectern:
         """The book that is meant by this name, or by none."""
         return await resolve_book(book, self.workshop.ledger, self.settings.default_book)
 
-    def _answerer(self) -> Answerer:
-        from lectern.answering.agent import offline_answerer
-        from lectern.answering.offline import OfflineWriter
-        from lectern.embedders.minilm import LocalEmbedder
+    def staff(self) -> Staff:
+        """Everybody who has a part in an answer; made when the first question comes."""
+        if "staff" not in self.late:
+            from lectern.answering.desk import Library
+            from lectern.staffing import staff_of
 
-        return offline_answerer(
-            OfflineWriter(LocalEmbedder())
-        )  # whoever embeds the book, no sentence leaves the machine
+            library = Library(
+                search=self.finder,
+                where=self.where,
+                lesson=self.lesson_in,
+                outline=self.outline,
+                books=self.book_ids,
+            )
+            self.late["staff"] = staff_of(self.settings, library, self.policy_of, self.closing)
+        made: Staff = self.late["staff"]
+        return made
 
-    def _rules(self) -> AnsweringRules:
-        from lectern.answering.ask import AnsweringRules
+    async def where(self, scope: Scope) -> ChunkFilter:
+        """What a reader's scope means: the book, and the filters checked against it."""
+        entry = await self.book(scope.book_id)
+        return await resolve_scope(scope, entry.manifest, self.workshop.ledger)
 
-        return AnsweringRules(refusal=self.settings.refusal, disclaimer=self.settings.disclaimer)
+    async def policy_of(self, book_id: str) -> ConfidencePolicy:
+        """How confidence is worked out for a book: by what `calibrate` kept for it, else by what is shipped."""
+        from lectern.answering.calibration import stored
+        from lectern.answering.confidence import policy_for
+
+        entry = await self.book(book_id)
+        own = stored(self.home.calibrations, book_id, entry.fingerprint)
+        return policy_for(self.settings.confidence, entry.fingerprint, own)
+
+    async def calibrate(self, book: str | None = None, questions: Sequence[LabelledQuestion] = ()) -> CalibrationReport:
+        """Fit the confidence to a book, from labelled questions or from the book itself."""
+        from lectern.answering.calibrating import calibrate
+
+        return await calibrate(self, self.home.calibrations, book=book, questions=questions)
+
+    async def book_ids(self) -> tuple[str, ...]:
+        """The names of all indexed books."""
+        return tuple(entry.manifest.book_id for entry in await self.books())
+
+    async def lesson_in(self, where: ChunkFilter) -> list[IndexedChunk]:
+        """A lesson of a reader's scope, with its vectors."""
+        entry = await self.book(where.book_id)
+        stand = await self.workshop.shelf.stand(entry)
+
+        async def work(view: IndexView) -> list[IndexedChunk]:
+            ids = [stored.chunk.id for stored in await view.chunks(where)]
+            found = await view.with_vectors(where.book_id, ids)
+            return [found[one] for one in ids if one in found]
+
+        return await stand.index.read(work)
 
 
 @asynccontextmanager
@@ -214,7 +280,7 @@ async def open_lectern(
         rules = rules or ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
         shop = Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=rules)
         finder = HybridSearch(shelf, ledger, settings.default_book)
-        yield Lectern(settings=settings, home=home, workshop=shop, finder=finder)
+        yield Lectern(settings=settings, home=home, workshop=shop, finder=finder, closing=stack)
 
 
 def _is_uuid(text: str) -> bool:

@@ -86,6 +86,11 @@ def test_errors_name_options_as_they_are_typed(book: Path, tmp_path: Path) -> No
     wrong = lectern("search", "how do nodes talk", "--tier", "7", home=tmp_path / "home", check=False)
 
     assert (wrong.returncode, "--tier must be 1 to 4" in wrong.stderr) == (2, True)
+    many = lectern("search", "how do nodes talk", "--limit", "50", home=tmp_path / "home", check=False)
+    assert (many.returncode, "--limit must be 1 to 20" in many.stderr) == (2, True)
+    (book / "lectern.toml").write_text("foo = 1\n", encoding="utf-8")
+    named = lectern("ingest", str(book), home=tmp_path / "home", check=False)
+    assert (named.returncode, "book_id" in named.stderr, "--book" in named.stderr) == (2, True, False)
 
 
 def test_an_unchanged_book_is_not_embedded_again(book: Path, tmp_path: Path) -> None:

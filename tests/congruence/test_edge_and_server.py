@@ -40,8 +40,8 @@ def random_chunks(chance: random.Random, book_id: str, size: int) -> list[Indexe
     return made
 
 
-def random_filter(chance: random.Random) -> ChunkFilter:
-    """Any combination of conditions; always a book."""
+def random_filter(chance: random.Random, parents: Sequence[str] = ()) -> ChunkFilter:
+    """Any combination of conditions, one of these lessons perhaps, of whichever book; always a book."""
 
     def maybe(value: object) -> object:
         return value if chance.random() < 0.3 else None
@@ -56,6 +56,7 @@ def random_filter(chance: random.Random) -> ChunkFilter:
         lesson=maybe(chance.randint(0, 3)),
         levels=maybe(frozenset(chance.sample(["A1", "A2", "B1", "B2", "C1", "C2"], 3))),
         layer=maybe(chance.choice(["L1", "L2", "L3", "L4"])),
+        parent_doc_id=chance.choice(parents) if parents and chance.random() < 0.2 else None,
     )
 
 
@@ -71,6 +72,7 @@ def matches(where: ChunkFilter, one: IndexedChunk) -> bool:
         and (where.lesson is None or found.lesson == where.lesson)
         and (where.levels is None or found.proficiency_level in where.levels)
         and (where.layer is None or found.layer == where.layer)
+        and (where.parent_doc_id is None or found.parent_doc_id == where.parent_doc_id)
     )
 
 
@@ -135,24 +137,84 @@ def test_a_difference_would_be_noticed() -> None:
             assert_same(*pair)
 
 
+class Guard:
+    """Asks an index in every way there is, with random filters, and knows what may be shown."""
+
+    def __init__(self, index: ChunkIndex, everything: Sequence[IndexedChunk], chance: random.Random) -> None:
+        self.index = index
+        self.everything = {one.stored.chunk.id: one for one in everything}
+        self.chance = chance
+        self.parents = sorted({one.stored.chunk.parent_doc_id for one in everything})
+        self.shown = 0
+
+    async def ask_often(self, times: int) -> None:
+        """So many questions."""
+        for _ in range(times):
+            await self.ask()
+
+    async def ask(self) -> None:
+        """One question, by one of the five ways."""
+        where = random_filter(self.chance, self.parents)
+        wanted = {name for name, one in self.everything.items() if matches(where, one)}
+        way = self.chance.choice([self._find, self._find, self._find, self._chunks, self._count, self._ids])
+        await way(where, wanted)
+
+    async def _find(self, where: ChunkFilter, wanted: set[str]) -> None:
+        vector, text = unit_vector(str(self.chance.randint(0, 49))), self.chance.choice(WORDS)
+        hits = {one.id for one in await found_in(self.index, vector, text, where)}
+        assert hits <= wanted
+        assert len(hits) >= min(10, len(wanted))  # and what may be shown is
+        self.shown += len(hits)
+
+    async def _chunks(self, where: ChunkFilter, wanted: set[str]) -> None:
+        listed = await self.index.read(lambda view: view.chunks(where))
+        assert {stored.chunk.id for stored in listed} == wanted
+
+    async def _count(self, where: ChunkFilter, wanted: set[str]) -> None:
+        assert await self.index.read(lambda view: view.count(where)) == len(wanted)
+
+    async def _ids(self, where: ChunkFilter, wanted: set[str]) -> None:
+        """Ids of both books, as a careless or a curious caller would ask: only this book's are known."""
+        asked = self.chance.sample(sorted(self.everything), 8)
+        mine = {name for name in asked if self.everything[name].stored.chunk.book_id == where.book_id}
+        found = await self.index.read(lambda view: view.by_ids(where.book_id, asked))
+        assert {name: one.chunk.book_id for name, one in found.items()} == dict.fromkeys(mine, where.book_id)
+        with_vectors = await self.index.read(lambda view: view.with_vectors(where.book_id, asked))
+        assert with_vectors.keys() == mine
+        for name, one in with_vectors.items():
+            assert len(one.vectors) == len(self.everything[name].vectors)
+
+
 async def test_no_filter_ever_shows_a_foreign_chunk(tmp_path: Path) -> None:
-    """20,000 random filters on listing and search: exactly what the filter says, never another book's."""
+    """20,000 random filters on the embedded index, 2,000 on the server, by listing, search, count and look-up:
+    exactly what the filter says, never another book's."""
     chance = random.Random(5)
     everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]
-    async with open_edge_index(tmp_path, "one", DIMENSIONS) as edge:
+    async with twins(tmp_path, everything) as (edge, server):
+        for index, times in ((edge, 20_000), (server, 2_000)):
+            guard = Guard(index, everything, chance)
+            await guard.ask_often(times)
 
-        async def commit() -> None:
-            """Nothing to note."""
+            assert guard.shown > times
 
-        for book_id in BOOKS:
-            mine = tuple(one for one in everything if one.stored.chunk.book_id == book_id)
-            await edge.replace(book_id, 1, [Change(put=mine, drop=(), language="en")], commit)
-        for n in range(20_000):
-            where = random_filter(chance)
-            wanted = {one.stored.chunk.id for one in everything if matches(where, one)}
-            if n % 10:
-                hits = await found_in(edge, unit_vector(str(n % 50)), chance.choice(WORDS), where)
-                assert {one.id for one in hits} <= wanted
-            else:
-                listed = await edge.read(lambda view, where=where: view.chunks(where))
-                assert {stored.chunk.id for stored in listed} == wanted
+
+async def test_a_leak_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard can fail: adapters that forget the book, or the lesson, are caught within a few hundred questions."""
+    from lectern.index import edge as embedded
+    from lectern.index import server_view
+    from lectern.index.conditions import conditions_of
+
+    chance = random.Random(6)
+    everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]
+    async with twins(tmp_path, everything) as (edge, server):
+        for index, module in ((edge, embedded), (server, server_view)):
+            for forgotten in ("book_id", "parent_doc_id", "module", "layer"):
+
+                def forgetful(where: ChunkFilter, forgotten: str = forgotten) -> list:
+                    return [one for one in conditions_of(where) if one.key != forgotten]
+
+                monkeypatch.setattr(module, "conditions_of", forgetful)
+                guard = Guard(index, everything, chance)
+                with pytest.raises(AssertionError):
+                    await guard.ask_often(400)
+                monkeypatch.setattr(module, "conditions_of", conditions_of)

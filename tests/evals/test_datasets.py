@@ -121,6 +121,21 @@ def test_the_digest_changes_with_the_content(tmp_path: Path) -> None:
         ),
         ("queries.jsonl", b'{"_id": "q1", "text": "What?", "gold": [{"doc": "n"}]}\n', "line 1: the gold document 'n'"),
         ("queries.jsonl", b'{"_id": "q1", "text": "What?", "gold": [{"span": [1, 2]}]}\n', "line 1: gold.0.doc"),
+        (
+            "queries.jsonl",
+            b'\n{"_id": "q1", "text": "What?", "gold": [{"doc": "ice", "span": [0, 0]}]}\n',
+            "queries.jsonl, line 2: gold.0.span: [0, 0]",
+        ),
+        (
+            "queries.jsonl",
+            b'{"_id": "q1", "text": "What?", "gold": [{"doc": "ice", "span": [-1, 5]}]}\n',
+            "line 1: gold.0.span: [-1, 5] must be 0 <= start < end",
+        ),
+        (
+            "queries.jsonl",
+            b'{"_id": "q1", "text": "What?", "gold": [{"doc": "ice"}, {"doc": "ice", "span": [9, 5]}]}\n',
+            "line 1: gold.1.span: [9, 5]",
+        ),
         ("queries.jsonl", b'{"_id": "q1", "text": "What is it?"}\n', "no question with a gold document"),
         ("corpus.jsonl", b'{"_id": "ice", "text": "a"}\n{"_id": "ice", "text": "b"}\n', "line 2: _id 'ice' was used"),
         ("corpus.jsonl", b'{"_id": "ice"}\n', "corpus.jsonl, line 1: text"),

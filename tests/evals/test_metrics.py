@@ -74,6 +74,12 @@ def test_overlap_by_hand() -> None:
     assert overlap(frozenset(), frozenset({1})) == (0, 0, 0)
 
 
+def test_nothing_wanted_is_0() -> None:
+    """Where no token answers there is nothing to find, and nothing to divide by."""
+    assert overlap(frozenset({1, 2}), frozenset()) == (0, 0, 0)
+    assert overlap(frozenset(), frozenset()) == (0, 0, 0)
+
+
 @given(st.frozensets(st.integers(0, 30)), st.frozensets(st.integers(0, 30), min_size=1))
 def test_iou_is_the_least_of_the_three(found: frozenset[int], gold: frozenset[int]) -> None:
     """Intersection over union is never above recall or precision, and is 1 only for the same tokens."""

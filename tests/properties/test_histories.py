@@ -1,44 +1,151 @@
-"""Whatever an author does, and in whatever steps it is ingested, the index ends equal to a fresh ingest."""
+"""Whatever an author does, and in whatever steps it is ingested, the index ends equal to a fresh ingest: in every
+field, in what it is found by, and however often the process died, the book was removed or the embedder changed."""
 
 from __future__ import annotations
 
 import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
+from lectern.domain import failpoints
+from lectern.ingestion.doctor import examine
+from lectern.ingestion.ingest import Workshop
+from lectern.ingestion.replacing import remove
 from tests.books import Author
+from tests.doubles import WordEmbedder
 from tests.workshop import agreement, content, run, workshop
 
+INSTANTS = (
+    "ingest.embedded",
+    "ledger.before-intend",
+    "ledger.intended",
+    "index.put",
+    "index.before-drop",
+    "index.changed",
+    "index.flushed",
+    "ledger.before-settle",
+    "ledger.settled",
+    "ledger.saved-book",
+    "ingest.replaced",
+)
 
-async def _history(folder: Path, seed: int, *, server: bool = False) -> None:
-    chance = random.Random(seed)
-    author = Author(folder / "book", seed)
-    deeds: list[str] = []
-    async with workshop(folder / "home", server=server) as shop:
-        for _ in range(chance.randint(2, 5)):
-            deeds += [author.edit() for _ in range(chance.randint(1, 4))]
-            mode = chance.choice(["incremental", "incremental", "incremental", "full", "recreate"])
-            job = await run(shop, author.folder, mode)
-            deeds.append(mode)
-            await agreement(shop)
-            assert job.files_processed + job.files_skipped + job.files_failed == job.files_discovered, deeds
-        ours = await content(shop)
-    async with workshop(folder / "fresh") as shop:
-        await run(shop, author.folder)
-        assert ours == await content(shop), deeds
+
+class WindowEmbedder(WordEmbedder):
+    """Another embedder, which reads a chunk in two windows."""
+
+    fingerprint = "test/windows/32"
+
+    def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
+        """Two halves, each under the trail."""
+        words = text.split()
+        halves = (words[: len(words) // 2], words[len(words) // 2 :])
+        return tuple(f"{' > '.join(trail)}\n{' '.join(half)}" for half in halves)
+
+
+class Dead(BaseException):
+    """The process ends here; nothing in it may catch that."""
+
+
+class History:
+    """One home, one author, and all that happens to them."""
+
+    def __init__(self, folder: Path, seed: int, *, server: bool) -> None:
+        self.folder = folder
+        self.chance = random.Random(seed)
+        self.author = Author(folder / "book", seed)
+        self.server = server
+        self.embedder: WordEmbedder = WordEmbedder()
+        self.deeds: list[str] = []
+
+    async def go(self) -> None:
+        """Some sessions of some ingestions each; a server in memory has only one, since it forgets with it."""
+        async with AsyncExitStack() as stack:
+            shop = await self._open(stack)
+            for _ in range(self.chance.randint(2, 5)):
+                if not self.server and self.chance.random() < 0.3:
+                    await stack.aclose()
+                    shop = await self._open(stack)
+                await self._step(shop)
+            await self._ingest(shop)
+            ours = await content(shop)
+            assert [finding.kind async for finding in examine(shop, mend=False)] == [], self.deeds
+        async with workshop(self.folder / "fresh", self.embedder) as shop:
+            await run(shop, self.author.folder)
+            assert ours == await content(shop), self.deeds
+        shutil.rmtree(self.folder)  # an engine's files are large, and a campaign has thousands of them
+
+    async def _open(self, stack: AsyncExitStack) -> Workshop:
+        if self.chance.random() < 0.25:
+            self.embedder = WindowEmbedder() if type(self.embedder) is WordEmbedder else WordEmbedder()
+        self.deeds.append(f"open with {self.embedder.fingerprint}")
+        opened = workshop(self.folder / "home", self.embedder, server=self.server)
+        return await stack.enter_async_context(opened)
+
+    async def _step(self, shop: Workshop) -> None:
+        self.deeds += [self.author.edit() for _ in range(self.chance.randint(1, 4))]
+        what = self.chance.random()
+        if what < 0.08 and (entry := await shop.ledger.book("book")):
+            self.deeds.append("remove")
+            await remove(shop.ledger, shop.shelf, entry)
+        elif what < 0.35:
+            await self._die(shop)
+        else:
+            await self._ingest(shop)
+
+    async def _ingest(self, shop: Workshop) -> None:
+        mode = self.chance.choice(["incremental", "incremental", "incremental", "full", "recreate"])
+        self.deeds.append(mode)
+        job = await run(shop, self.author.folder, mode)
+        await agreement(shop)
+        assert job.files_processed + job.files_skipped + job.files_failed == job.files_discovered, self.deeds
+
+    async def _die(self, shop: Workshop) -> None:
+        """An ingestion that is broken off, as by a kill; what comes next finds what it left."""
+        instant, count = self.chance.choice(INSTANTS), self.chance.randint(1, 2)
+        self.deeds.append(f"die at {instant}")
+        failpoints.listen(dying(instant, count))
+        try:
+            await run(shop, self.author.folder)
+        except Dead:
+            """The next ingestion, or the next start, has to mend it."""
+        finally:
+            failpoints.listen(None)
+
+
+def dying(instant: str, count: int) -> Callable[[str], None]:
+    """A listener that ends the work when this instant comes for the `count`-th time."""
+    left = count
+
+    def listener(reached: str) -> None:
+        nonlocal left
+        left -= reached == instant
+        if reached == instant and left == 0:
+            raise Dead(instant)
+
+    return listener
+
+
+@pytest.fixture(autouse=True)
+def _nobody_listens_afterwards() -> Iterator[None]:
+    yield
+    failpoints.listen(None)
 
 
 async def test_any_history_ends_equal_to_a_fresh_ingest(tmp_path: Path, histories: int) -> None:
-    """Edits, renames, moves, swaps, new siblings, manifest changes, breakage and deletes: id by id, field by field."""
+    """Edits, renames, moves, swaps, new siblings, manifest changes, breakage and deletes, deaths, restarts, removals
+    and other embedders: id by id, field by field, vector by vector, word by word."""
     for seed in range(histories):
-        await _history(tmp_path / str(seed), seed)
+        await History(tmp_path / str(seed), seed, server=False).go()
 
 
 async def test_a_server_ends_equal_to_a_fresh_ingest_too(tmp_path: Path, histories: int) -> None:
     """The same histories on a Qdrant server, where versions stand side by side, end equal to the embedded index."""
     for seed in range(max(5, histories // 20)):
-        await _history(tmp_path / str(seed), seed, server=True)
+        await History(tmp_path / str(seed), seed, server=True).go()
 
 
 async def test_a_lost_change_would_be_noticed(tmp_path: Path) -> None:
@@ -51,6 +158,26 @@ async def test_a_lost_change_would_be_noticed(tmp_path: Path) -> None:
     async with workshop(tmp_path / "fresh") as shop:
         await run(shop, author.folder)
         assert before != await content(shop)
+
+
+@pytest.mark.parametrize("server", [False, True])
+async def test_stale_words_and_vectors_would_be_noticed(tmp_path: Path, server: bool) -> None:
+    """Payloads alone would not tell: chunks found by another language's stems, or by other windows, are different."""
+    author = Author(tmp_path / "book", 2)
+    author._write(Path("lectern.toml"), 'language = "en"\n')
+    held = []
+    for number, (language, embedder) in enumerate(
+        (("en", WordEmbedder()), ("de", WordEmbedder()), ("en", WindowEmbedder()))
+    ):
+        embedder.fingerprint = "test/same/32"  # so that nothing but what is found by tells them apart
+        author._write(Path("lectern.toml"), f'language = "{language}"\n')
+        async with workshop(tmp_path / str(number), embedder, server=server) as shop:
+            await run(shop, author.folder)
+            held.append(await content(shop))
+
+    assert [str(one) for one in held[0]] == [str(one) for one in held[1]] == [str(one) for one in held[2]]
+    assert held[0] != held[1]
+    assert held[0] != held[2]
 
 
 @pytest.fixture

@@ -1,51 +1,107 @@
 """Citations: minted by us, checked by us."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.citations import PASSAGE_LENGTH, cite, excerpt
+from lectern.answering.checking import UNVERIFIED, Checker
+from lectern.answering.citations import PASSAGE_LENGTH, citation, excerpt
+from lectern.answering.markers import numbers_in, without_markers
+from lectern.answering.outgoing import Confidential
 from lectern.domain.chunks import SectionMark
-from lectern.domain.evidence import Dossier
+from lectern.domain.replies import Judgement, Verdict
 from tests.making import chunk, hit
 
-DOSSIER = Dossier(
-    question="q", hits=tuple(hit(chunk(f"Passage {n} says a thing about topic {n}.")) for n in range(1, 5))
-)
+PASSAGES = {n: hit(chunk(f"Passage {n} says a thing about topic {n}.")) for n in range(1, 5)}
 
 
-def test_markers_are_renumbered_by_first_mention() -> None:
+class Said:
+    """A judge that was told what to say of some sentences, and finds the others supported."""
+
+    def __init__(self, **verdicts: Verdict) -> None:
+        self._verdicts = verdicts
+        self.asked: list[tuple[str, Sequence[str]]] = []
+
+    async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
+        """What was told."""
+        self.asked.append((sentence, passages))
+        return Judgement(
+            verdict=self._verdicts.get(sentence.split(maxsplit=1)[0].strip(".").lower(), "supported"), support=0.5
+        )
+
+
+async def checked(draft: str, judge: Said | None = None, size: int = 10_000) -> Checker:
+    """A draft after checking, taken in pieces of this size; what was shown on the way is what stands at the end."""
+    checker = Checker(judge=judge or Said(), passage=PASSAGES.get, confidential=Confidential([], []))
+    shown = ""
+    for start in range(0, len(draft), size):
+        shown += await checker.feed(draft[start : start + size])
+    shown += await checker.finish()
+    assert shown.strip() == checker.text
+    return checker
+
+
+async def test_markers_are_renumbered_by_first_mention() -> None:
     """In a finished reply `[n]` is the n-th source."""
-    cited = cite("First [3]. Second [1]. Third [3].", DOSSIER)
+    done = await checked("First [3]. Second [1]. Third [3].")
 
-    assert cited.text == "First [1]. Second [2]. Third [1]."
-    assert [citation.hit.chunk.text[:9] for citation in cited.citations] == ["Passage 3", "Passage 1"]
-    assert [citation.number for citation in cited.citations] == [1, 2]
-
-
-def test_a_marker_we_never_issued_is_removed_and_counted() -> None:
-    """An invented number leaves no trace in the text, and the reply says how many there were."""
-    cited = cite("True [2]. Invented [9], [0] and [77].", DOSSIER)
-
-    assert cited.text == "True [1]. Invented, and."
-    assert cited.invented == 3
-    assert len(cited.citations) == 1
+    assert done.text == "First [1]. Second [2]. Third [1]."
+    assert [one.hit.chunk.text[:9] for one in done.citations()] == ["Passage 3", "Passage 1"]
+    assert [one.number for one in done.citations()] == [1, 2]
 
 
-def test_several_numbers_in_one_marker_are_taken_apart() -> None:
-    """`[1, 2]` cites two passages."""
-    assert cite("Both say so [1, 2].", DOSSIER).text == "Both say so [1][2]."
+async def test_a_marker_we_never_issued_is_removed_and_counted() -> None:
+    """An invented number leaves no trace; a sentence that had no other leaves with it."""
+    done = await checked("True [2]. Half true [2][9]. Invented [9], [0] and [77].")
+
+    assert done.text == "True [1]. Half true [1]."
+    assert (done.removed.invented_citations, done.removed.uncited) == (4, 1)
+    assert len(done.citations()) == 1
 
 
-@given(st.text(alphabet="ab. []0123456789,\n", max_size=80))
-def test_every_marker_left_has_a_source(draft: str) -> None:
-    """Whatever a model writes, what remains cites only passages of this dossier."""
-    cited = cite(draft, DOSSIER)
+async def test_several_numbers_in_one_marker_are_taken_apart() -> None:
+    """`[1, 2]` cites two passages, and the judge sees both."""
+    judge = Said()
+    assert (await checked("Both say so [1, 2].", judge)).text == "Both say so [1][2]."
+    [(sentence, passages)] = judge.asked
+    assert sentence == "Both say so."
+    assert len(passages) == 2
 
-    numbers = {int(number) for number in re.findall(r"\[(\d{1,4})\]", cited.text)}
-    assert numbers <= {citation.number for citation in cited.citations}
-    assert all(citation.hit in DOSSIER.hits for citation in cited.citations)
+
+async def test_contradicted_never_leaves_and_unverified_is_marked() -> None:
+    """What sources deny is dropped and counted; what they do not bear out is marked."""
+    done = await checked("Fine [1]. Wrong [2]. Vague [3].", Said(wrong="contradicted", vague="unverified"))
+
+    assert done.text == f"Fine [1]. Vague [2].{UNVERIFIED}"
+    assert done.removed.contradicted == 1
+    assert [one.verdict for one in done.statements] == ["supported", "unverified"]
+
+
+async def test_unverified_waits_for_something_supported() -> None:
+    """Nothing leaves while nothing is borne out; then it comes in order. Where nothing is, nothing was said."""
+    judge = Said(vague="unverified")
+    checker = Checker(judge=judge, passage=PASSAGES.get, confidential=Confidential([], []))
+    assert await checker.feed("Vague [1]. And more") == ""
+    assert (await checker.feed(" [2]. ")) + (await checker.finish()) == f"Vague [1].{UNVERIFIED} And more [2]."
+
+    alone = await checked("Vague [1].", judge)
+    assert (alone.text, alone.supported) == ("", False)
+
+
+@given(st.text(alphabet="ab. []0123456789,\n`", max_size=80), st.integers(1, 9))
+def test_every_marker_left_has_a_source(draft: str, size: int) -> None:
+    """Whatever a model writes, in whatever pieces, what remains cites only passages that were handed out."""
+    import asyncio
+
+    whole, pieces = (asyncio.run(checked(draft, size=one)) for one in (10_000, size))
+
+    assert whole.text == pieces.text
+    assert set(numbers_in(whole.text)) <= {one.number for one in whole.citations()}
+    assert all(one.hit in PASSAGES.values() for one in whole.citations())
 
 
 @given(st.text(alphabet="abc .\n", min_size=1, max_size=2000), st.integers(0, 1999), st.integers(0, 300))
@@ -59,26 +115,16 @@ def test_an_excerpt_is_short_and_verbatim(text: str, start: int, length: int) ->
 
 def test_an_excerpt_holds_the_cited_sentence() -> None:
     """However long the chunk, the sentence that was cited is in what the reader sees."""
-    text = f"{'before ' * 200}The node sleeps for five seconds. {'after ' * 200}"
+    sentence = "The torque limit is 40 newton metres."
+    text = "Filler words come first. " * 60 + sentence + " More words follow. " * 60
 
-    assert "The node sleeps for five seconds." in excerpt(text, "The node sleeps for five seconds.")
-
-
-def test_numbers_in_code_and_links_are_no_citations() -> None:
-    """An index in code and a link's text stay as they are, and cite nothing."""
-    draft = "Read `msg.ranges[0]` and `msg.ranges[2]`, see [2](https://example.org) [1]."
-
-    cited = cite(draft, DOSSIER)
-
-    assert cited.text == draft
-    assert (len(cited.citations), cited.invented) == (1, 0)
+    assert sentence in excerpt(text, sentence)
 
 
-def test_an_excerpt_finds_a_sentence_over_two_lines() -> None:
-    """A sentence that the source breaks over lines is in what the reader sees."""
-    text = f"{'before ' * 200}The node sleeps\nfor five seconds. {'after ' * 200}"
-
-    assert "The node sleeps\nfor five seconds." in excerpt(text, "The node sleeps for five seconds.")
+def test_code_and_links_are_no_citations() -> None:
+    """`ranges[0]` in code and the text of a link cite nothing."""
+    assert numbers_in("Take `ranges[0]` [2], see [1](x.md).") == [2]
+    assert without_markers("Take `ranges[0]` [2].") == "Take `ranges[0]`."
 
 
 def test_a_citation_opens_at_the_section_it_quotes() -> None:
@@ -88,10 +134,22 @@ def test_a_citation_opens_at_the_section_it_quotes() -> None:
         SectionMark(at=0, title="Motor", url="/parts#motor"),
         SectionMark(at=text.index("## Gear"), title="Gear", url="/parts#gear"),
     )
-    shared = Dossier(question="q", hits=(hit(chunk(text, sections=marks, url="/parts#motor")),))
+    shared = hit(chunk(text, sections=marks, url="/parts#motor", line_start=11, line_end=17))
 
-    [first] = cite("It turns the wheel. [1]", shared).citations
-    [second] = cite("It slows the motor. [1]", shared).citations
+    first, second = citation(1, shared, "It turns the wheel."), citation(1, shared, "It slows the motor.")
 
     assert (first.section, first.url) == ("Motor", "/parts#motor")
     assert (second.section, second.url) == ("Gear", "/parts#gear")
+    assert (first.line_start, second.line_start, second.line_end) == (13, 17, 17)
+    assert second.fragment_url == "/parts#gear:~:text=It%20slows%20the%20motor."
+
+
+def test_a_fragment_is_of_one_block_as_it_is_rendered() -> None:
+    """First and last words of the paragraph, list item or row that was quoted; markup is not part of it."""
+    text = (
+        "A first paragraph.\n\n- one item\n- the *second* item has a [link](x.md) and is long enough to be cut - here\n"
+    )
+    quoted = citation(1, hit(chunk(text, url="/p")), "the *second* item has a")
+
+    assert quoted.fragment_url == "/p#:~:text=the%20second%20item%20has,be%20cut%20%2D%20here"
+    assert re.search(r"[,&]text=", quoted.fragment_url) is None

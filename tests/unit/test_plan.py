@@ -1,9 +1,14 @@
 """The plan: what an ingestion will do, file by file, before anything is touched."""
 
+from dataclasses import replace
+
 import pytest
 
-from lectern.domain.errors import BookNotFound, WrongBook
+from lectern.domain.books import Problem
+from lectern.domain.errors import BookNotFound, SourceError, WrongBook
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
+from lectern.ingestion.report import Tally
+from lectern.ports import Change, Intent
 from tests.making import place, record, source, surveyed
 
 
@@ -92,3 +97,60 @@ def test_an_empty_folder_is_refused() -> None:
 
     with pytest.raises(BookNotFound):
         refuse_wrong_book(found, {}, plan_ingestion(found, {}, "incremental"))
+
+
+UNREADABLE = [
+    Problem(file="x.md", line=None, message="this file and 'y.md' both stand at one place", severity="warning"),
+    Problem(file="a.md", line=1, message="the file is UTF-16; save it as UTF-8", severity="error"),
+    Problem(file="b.md", line=None, message="the file is empty; write the lesson", severity="error"),
+]
+
+
+def test_a_book_that_became_unreadable_is_not_called_another_book() -> None:
+    """Where no file can be read any more, the first one and why are said, and how many there are."""
+    records = {name: record(source(name, n)) for n, name in enumerate(("a.md", "b.md"))}
+    found = replace(surveyed(), problems=tuple(UNREADABLE), files_discovered=2)
+
+    with pytest.raises(SourceError) as caught:
+        refuse_wrong_book(found, records, plan_ingestion(found, records, "incremental"))
+
+    said = str(caught.value)
+    assert "another book" not in said
+    assert "none of the 2 files" in said
+    assert "'a.md', line 1: the file is UTF-16; save it as UTF-8" in said
+    assert "--replace" in said
+
+
+def test_lessons_that_go_because_they_cannot_be_read_say_why() -> None:
+    """When most of a book would go, the example says what is wrong with it."""
+    lessons = [source(f"{name}.md", n, name) for n, name in enumerate("abc")]
+    records = {lesson.source_file: record(lesson) for lesson in lessons}
+    found = replace(surveyed(lessons[2]), problems=tuple(UNREADABLE), files_discovered=3)
+
+    with pytest.raises(WrongBook, match=r"2 of the 3 .*'a\.md'.*UTF-16"):
+        refuse_wrong_book(found, records, plan_ingestion(found, records, "incremental"))
+
+
+def test_a_file_that_breaks_between_two_rounds_is_counted_once() -> None:
+    """Processed, skipped and failed files add up to those discovered, whatever happens to one meanwhile."""
+    lessons = [source(f"{name}.md", n, name) for n, name in enumerate("abc")]
+    tally = Tally(job_id=1, book_id="book", mode="incremental")
+    first = surveyed(*lessons)
+    records = {"c.md": record(lessons[2])}
+    tally.begin(first, records, plan_ingestion(first, records, "incremental"))
+    for lesson in lessons[:2]:
+        done = Change(put=(), drop=(), language="en")
+        tally.changed(Intent(change=done, records=(record(lesson),), retired=()))
+        records[lesson.source_file] = record(lesson)
+    second = replace(surveyed(*lessons[1:]), problems=tuple(UNREADABLE[:2]), files_discovered=3)
+    tally.begin(second, records, plan_ingestion(second, records, "incremental"))
+
+    job = tally.job("completed")
+
+    assert (job.files_processed, job.files_skipped, job.files_failed) == (1, 1, 1)
+    assert job.files_discovered == 3
+
+    tally.problems.append(UNREADABLE[2])  # it would not hold still in the last round
+    job = tally.job("completed")
+
+    assert (job.files_processed, job.files_skipped, job.files_failed) == (0, 1, 2)

@@ -1,27 +1,43 @@
-"""Answering, read downward: retrieve, weigh the evidence, draft, check. Nothing is drafted on weak evidence, and a
-draft that cites nothing we handed out becomes a refusal."""
+"""Answering, read downward: screen, make standalone, retrieve, weigh the evidence, draft, check sentence by sentence.
+Nothing is drafted on weak evidence, nothing leaves unchecked, and a draft without a supported sentence is a refusal."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from lectern.answering.citations import Cited, cite
-from lectern.answering.confidence import measure
-from lectern.domain.errors import BadInput
-from lectern.domain.evidence import ConfidenceMetrics, Dossier, Findings, Hit
+from lectern.answering.checking import Checker
+from lectern.answering.desk import Library, TurnDesk
+from lectern.answering.followups import leans, standalone_by_rules
+from lectern.answering.outgoing import Confidential
+from lectern.answering.refusing import PolicyOf, elsewhere, nearest
+from lectern.answering.screening import screened
+from lectern.answering.structured import structured_answer
+from lectern.domain.errors import BadInput, ProviderTimeout
+from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.queries import Scope, SearchQuery, refuse_undecodable
-from lectern.domain.replies import Answer, Draft, NearestLesson, Refusal, RefusalReason, Reply, Timings
-from lectern.ports import Answerer
+from lectern.domain.replies import (
+    Account,
+    Answer,
+    Exchange,
+    Refusal,
+    RefusalReason,
+    Removed,
+    Reply,
+    ReplyState,
+    Timings,
+    TurnState,
+)
+from lectern.ports import Answerer, Assignment, Judge, Spent
 
 MESSAGE_LENGTH = (1, 1000)  # characters after strip
-NEAREST = 3
+FIELD = 10  # hits that confidence is estimated from, whatever a reader asks for
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-Search = Callable[[SearchQuery], Awaitable[Findings]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +46,10 @@ class Question:
 
     text: str
     scope: Scope = field(default_factory=Scope)
-    top_k: int = 5
+    top_k: int | None = None
     similarity_threshold: float | None = None
+    history: tuple[Exchange, ...] = ()  # answered turns of the same talk, oldest first
+    stream: bool = False  # whether the text is wanted as it comes
 
     def __post_init__(self) -> None:
         refuse_undecodable(self.text, "message")
@@ -45,19 +63,50 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweringRules:
-    """The fixed sentences of a reply."""
+    """What an operator may set about answers."""
 
     refusal: str
     disclaimer: str
+    top_k: int = 5
+    threshold: float | None = None  # the least cosine of a passage; None: the policy's floor
+    budget: float = 60.0  # seconds of a turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """Everybody who has a part in a turn."""
+
+    library: Library
+    answerer: Answerer
+    judge: Judge
+    policy: PolicyOf
+    confidential: Confidential
+    rules: AnsweringRules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """The turn has gone on to another state."""
+
+    state: TurnState
+    kind: Literal["state"] = "state"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFound:
     """Retrieval is over; nothing has been written yet."""
 
-    dossier: Dossier
+    hits: tuple[Hit, ...]
     metrics: ConfidenceMetrics
     kind: Literal["evidence"] = "evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """More of the answer, checked."""
+
+    text: str
+    kind: Literal["delta"] = "delta"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,107 +117,196 @@ class Replied:
     kind: Literal["replied"] = "replied"
 
 
-ReplyEvent = EvidenceFound | Replied
+ReplyEvent = Entered | EvidenceFound | Delta | Replied
 
 
-async def ask(
-    question: Question, *, search: Search, answerer: Answerer, rules: AnsweringRules
-) -> AsyncIterator[ReplyEvent]:
-    """A question's events, from evidence to reply."""
-    clock = _Clock()
-    text = question.text.strip()
-    query = SearchQuery(
-        text=_searchable(text),
-        scope=question.scope,
-        limit=question.top_k,
-        similarity_threshold=question.similarity_threshold,
-    )
-    findings = await search(query)
-    dossier = Dossier(question=text, hits=findings.hits)
-    metrics = measure(dossier)
-    clock.retrieved()
-    yield EvidenceFound(dossier=dossier, metrics=metrics)
-    if not metrics.should_answer:
-        reason: RefusalReason = "weak_evidence" if dossier.hits else "no_results"
-        yield Replied(reply=_refuse(dossier, metrics, reason, answerer.model, clock, rules))
-        return
-    draft = await answerer.draft(text, dossier)
-    yield Replied(reply=_conclude(draft, dossier, metrics, clock, rules))
+async def ask(question: Question, staff: Staff) -> AsyncIterator[ReplyEvent]:
+    """A question's events, from its first state to the reply."""
+    turn = _Turn(question, staff)
+    try:
+        async with asyncio.timeout(staff.rules.budget), aclosing(turn.events()) as events:
+            async for event in events:
+                yield event
+    except TimeoutError:
+        raise ProviderTimeout(staff.answerer.model, f"the turn took over {staff.rules.budget:g} s; ask again") from None
 
 
-def _conclude(
-    draft: Draft, dossier: Dossier, metrics: ConfidenceMetrics, clock: _Clock, rules: AnsweringRules
-) -> Reply:
-    cited: Cited = cite(draft.text, dossier)
-    if not cited.citations:
-        return _refuse(dossier, metrics, "unsupported", draft.model, clock, rules, draft.tokens_used)
-    low = metrics.confidence_level == "low"
-    used = {citation.hit.chunk.id for citation in cited.citations}
-    return Answer(
-        text=f"{rules.disclaimer} {cited.text}" if low else cited.text,
-        citations=cited.citations,
-        considered=tuple(hit for hit in dossier.hits if hit.chunk.id not in used),
-        metrics=metrics,
-        model=draft.model,
-        tokens_used=draft.tokens_used,
-        retrieval_count=len(dossier.hits),
-        timings=clock.timings(),
-        state="low_confidence" if low else "completed",
-        invented_citations=cited.invented,
-    )
+class _Turn:
+    """One question on its way to a reply."""
 
+    def __init__(self, question: Question, staff: Staff) -> None:
+        self._question = question
+        self._staff = staff
+        self._text = question.text.strip()
+        self._standalone = self._text
+        self._begun = time.perf_counter()
+        self._tokens = 0
+        given = question.similarity_threshold
+        self._desk = TurnDesk(
+            library=staff.library,
+            scope=question.scope,
+            top_k=question.top_k or staff.rules.top_k,
+            floor=given if given is not None else staff.rules.threshold,
+            question=self._text,
+        )
 
-def _refuse(  # noqa: PLR0913  # a refusal carries all that an answer would
-    dossier: Dossier,
-    metrics: ConfidenceMetrics,
-    reason: RefusalReason,
-    model: str,
-    clock: _Clock,
-    rules: AnsweringRules,
-    tokens_used: int = 0,
-) -> Refusal:
-    return Refusal(
-        text=rules.refusal,
-        reason=reason,
-        nearest=_nearest(dossier.hits),
-        considered=dossier.hits,
-        metrics=metrics.refused(),
-        model=model,
-        tokens_used=tokens_used,
-        retrieval_count=len(dossier.hits),
-        timings=clock.timings(),
-        state="low_confidence" if dossier.hits else "no_results",
-    )
+    async def events(self) -> AsyncGenerator[ReplyEvent, None]:
+        """From pending to the reply."""
+        yield Entered(state="pending")
+        where = self._desk.where = await self._staff.library.where(self._question.scope)
+        self._policy = await self._staff.policy(where.book_id)
+        if self._desk.floor is None:
+            self._desk.floor = self._policy.floor
+        if (reason := screened(self._text)) is not None:
+            yield self._refused(reason, self._policy.measure(self._text, (), ()), ())
+            return
+        yield Entered(state="retrieving")
+        self._standalone = self._desk.question = await self._stand_alone()
+        field_, hits = await self._retrieve()
+        metrics = self._policy.measure(self._standalone, field_, hits)
+        if (reply := await self._from_outline(metrics)) is not None:
+            yield Replied(reply=reply)
+            return
+        yield EvidenceFound(hits=tuple(hits), metrics=metrics)
+        if not metrics.should_answer:
+            yield await self._refuse_weak(metrics, hits, field_)
+            return
+        yield Entered(state="generating")
+        async with aclosing(self._draft(metrics, hits)) as events:
+            async for event in events:
+                yield event
 
+    async def _stand_alone(self) -> str:
+        """The question as it is searched for."""
+        history = self._question.history
+        if not history or not leans(self._text):
+            return self._text
+        return await self._staff.answerer.standalone(self._text, history) or standalone_by_rules(self._text, history)
 
-def _nearest(hits: tuple[Hit, ...]) -> tuple[NearestLesson, ...]:
-    lessons: dict[str, NearestLesson] = {}
-    for hit in hits:
-        page = hit.chunk.url.partition("#")[0]
-        lesson = NearestLesson(title=hit.chunk.lesson_title, url=page, parent_doc_id=hit.chunk.parent_doc_id)
-        lessons.setdefault(hit.chunk.parent_doc_id, lesson)
-    return tuple(lessons.values())[:NEAREST]
+    async def _retrieve(self) -> tuple[list[Hit], list[Hit]]:
+        """The field that confidence looks at, and what is handed out of it."""
+        query = SearchQuery(
+            text=_searchable(self._standalone),
+            scope=self._question.scope,
+            limit=max(FIELD, self._desk.top_k),
+        )
+        begun = time.perf_counter()
+        findings: Findings = await self._staff.library.search(query)
+        self._desk.seconds += time.perf_counter() - begun
+        floor = self._desk.floor or 0.0
+        hits = [hit for hit in findings.hits if hit.similarity >= floor][: self._desk.top_k]
+        self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), hits)
+        return list(findings.hits[:FIELD]), hits
+
+    async def _from_outline(self, metrics: ConfidenceMetrics) -> Answer | None:
+        """The reply to a question about the book's structure, which the outline knows best."""
+        where = self._desk.where
+        assert where is not None  # something was retrieved, if only nothing
+        found = await structured_answer(self._standalone, where, self._desk)
+        if found is None:
+            return None
+        sure = replace(metrics, confidence=1.0, confidence_level="high", should_answer=True)
+        return Answer(
+            text=found.text,
+            citations=found.citations,
+            statements=found.statements,
+            considered=(),
+            removed=Removed(),
+            account=self._account(sure, "completed"),
+        )
+
+    async def _draft(self, metrics: ConfidenceMetrics, hits: list[Hit]) -> AsyncGenerator[ReplyEvent, None]:
+        checker = Checker(judge=self._staff.judge, passage=self._desk.passage, confidential=self._staff.confidential)
+        task = Assignment(
+            question=self._text if not self._question.history else self._standalone,
+            retrieved=self._retrieved,
+            history=self._question.history,
+            desk=self._desk,
+            stream=self._question.stream,
+        )
+        low = metrics.confidence_level == "low"
+        opening = f"{self._staff.rules.disclaimer} " if low else ""
+        async with aclosing(self._staff.answerer.write(task)) as pieces:  # type: ignore[type-var]  # a generator
+            async for piece in pieces:
+                if isinstance(piece, Spent):
+                    self._tokens += piece.tokens
+                elif shown := await checker.feed(piece):
+                    yield Delta(text=opening + shown)
+                    opening = ""
+        if shown := await checker.finish():
+            yield Delta(text=opening + shown)
+        yield Replied(reply=self._conclude(checker, metrics, hits, low=low))
+
+    def _conclude(self, checker: Checker, metrics: ConfidenceMetrics, hits: list[Hit], *, low: bool) -> Reply:
+        if not checker.supported:
+            return self._refusal("unsupported", metrics, hits, removed=checker.removed)
+        citations = checker.citations()
+        used = {citation.hit.chunk.id for citation in citations}
+        handed = list(self._desk.handed.values())
+        return Answer(
+            text=f"{self._staff.rules.disclaimer} {checker.text}" if low else checker.text,
+            citations=citations,
+            statements=tuple(checker.statements),
+            considered=tuple(hit for hit in handed if hit.chunk.id not in used),
+            removed=checker.removed,
+            account=self._account(self._remeasured(metrics), "low_confidence" if low else "completed"),
+        )
+
+    def _remeasured(self, metrics: ConfidenceMetrics) -> ConfidenceMetrics:
+        """The metrics over all that retrievals brought, where the model asked for more; the decision stands."""
+        if len(self._desk.look_ups) == 1:
+            return metrics
+        again = self._policy.measure(self._standalone, (), self._desk.best())
+        return replace(
+            again,
+            confidence=metrics.confidence,
+            confidence_level=metrics.confidence_level,
+            should_answer=metrics.should_answer,
+        )
+
+    async def _refuse_weak(self, metrics: ConfidenceMetrics, hits: list[Hit], field_: list[Hit]) -> Replied:
+        """A refusal that says where else the answer may be; the nearest lessons may lie below the floor."""
+        reason: RefusalReason = "weak_evidence" if hits else "no_results"
+        outside, books = await elsewhere(self._standalone, self._desk, self._staff.policy)
+        reply = self._refusal("other_book" if books and not outside else reason, metrics, hits)
+        return Replied(reply=replace(reply, nearest=nearest(field_), outside_scope=outside, other_books=books))
+
+    def _refused(self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: tuple[Hit, ...]) -> Replied:
+        return Replied(reply=self._refusal(reason, metrics, list(hits)))
+
+    def _refusal(
+        self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: list[Hit], removed: Removed | None = None
+    ) -> Refusal:
+        return Refusal(
+            text=self._staff.rules.refusal,
+            reason=reason,
+            nearest=nearest(hits),
+            outside_scope=(),
+            other_books=(),
+            considered=tuple(hits),
+            removed=removed or Removed(),
+            account=self._account(metrics.refused(), "low_confidence" if hits else "no_results"),
+        )
+
+    def _account(self, metrics: ConfidenceMetrics, state: ReplyState) -> Account:
+        total = time.perf_counter() - self._begun
+        return Account(
+            question=self._text,
+            standalone=self._standalone,
+            metrics=metrics,
+            model=self._staff.answerer.model,
+            tokens_used=self._tokens,
+            retrieval_count=len(self._desk.handed),
+            look_ups=tuple(self._desk.look_ups),
+            timings=Timings(
+                retrieval_time_ms=round(self._desk.seconds * 1000, 3),
+                generation_time_ms=round((total - self._desk.seconds) * 1000, 3),
+                total_time_ms=round(total * 1000, 3),
+            ),
+            state=state,
+        )
 
 
 def _searchable(text: str) -> str:
     """A question may be one character long; a search text may not."""
     return text.ljust(3, "?")
-
-
-class _Clock:
-    """Where the time went."""
-
-    def __init__(self) -> None:
-        self._begun = time.perf_counter()
-        self._found = self._begun
-
-    def retrieved(self) -> None:
-        self._found = time.perf_counter()
-
-    def timings(self) -> Timings:
-        now = time.perf_counter()
-        return Timings(
-            retrieval_time_ms=round((self._found - self._begun) * 1000, 3),
-            generation_time_ms=round((now - self._found) * 1000, 3),
-            total_time_ms=round((now - self._begun) * 1000, 3),
-        )

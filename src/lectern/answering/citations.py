@@ -1,103 +1,61 @@
-"""Citations are minted by us and checked by us: a number we never handed out is removed and counted, and in a
-finished reply `[n]` is the n-th source."""
+"""Citations are minted by us: a number stands for a passage that was handed out in this turn, and what a reader is
+shown of it is word for word the book's, opened at the section and the very block that was quoted."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from lectern.domain.evidence import Dossier, Hit
+from lectern.answering.fragments import block_around, fragment_link
+from lectern.answering.markers import has_marker as has_marker
+from lectern.domain.evidence import Hit
 from lectern.domain.replies import Citation
 
 PASSAGE_LENGTH = 500
 
-_CODE = r"(?P<code>`+[^`\n]*`+)"  # `ranges[0]` cites nothing
-_MARKER = r"\[(?P<numbers>\d{1,4}(?:\s*,\s*\d{1,4})*)\](?!\()"  # nor does the text of a link
-_CODE_OR_MARKER = re.compile(f"{_CODE}|{_MARKER}")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cited:
-    """A draft whose markers have been checked and renumbered."""
-
-    text: str
-    citations: tuple[Citation, ...]
-    invented: int
-
-
-def cite(draft: str, dossier: Dossier) -> Cited:
-    """Keep what was issued, renumber by first mention, count the rest."""
-    order: dict[int, int] = {}
-    quotes: dict[int, str] = {}
-    invented = 0
-
-    def renumber(marker: re.Match[str]) -> str:
-        nonlocal invented
-        if marker.group("code") is not None:
-            return marker.group()
-        kept = []
-        for number in (int(part) for part in marker.group("numbers").split(",")):
-            if dossier.passage(number) is None:
-                invented += 1
-                continue
-            order.setdefault(number, len(order) + 1)
-            quotes.setdefault(number, _before(draft, marker.start()))
-            kept.append(f"[{order[number]}]")
-        return "".join(kept)
-
-    text = _tidy(_CODE_OR_MARKER.sub(renumber, draft))
-    citations = []
-    for number, position in order.items():
-        hit = dossier.passage(number)
-        assert hit is not None  # only issued numbers are in `order`
-        citations.append(_citation(position, hit, quotes[number]))
-    return Cited(text=text, citations=tuple(citations), invented=invented)
-
-
-def _citation(number: int, hit: Hit, sentence: str) -> Citation:
-    """The chunk behind a number, opened at the section that the sentence is from."""
-    chunk, section = hit.chunk, hit.chunk.section_at(_where(hit.chunk.text, sentence))
+def citation(number: int, hit: Hit, sentence: str) -> Citation:
+    """The chunk behind a number, opened at what the sentence is from."""
+    chunk = hit.chunk
+    at = where(chunk.text, sentence)
+    section = chunk.section_at(at)
+    url = section.url if section else chunk.url
+    start, end = block_around(chunk.text, at)
+    exact = chunk.text.count("\n") == chunk.line_end - chunk.line_start  # else blank lines were left out
     return Citation(
         number=number,
         hit=hit,
         passage=excerpt(chunk.text, sentence),
         section=section.title if section else chunk.section_title or chunk.lesson_title,
-        url=section.url if section else chunk.url,
+        url=url,
+        fragment_url=fragment_link(url, chunk.text[start:end]),
+        line_start=chunk.line_start + chunk.text.count("\n", 0, start) if exact else chunk.line_start,
+        line_end=chunk.line_start + chunk.text.count("\n", 0, end) if exact else chunk.line_end,
     )
 
 
-def _tidy(text: str) -> str:
-    """No gap where a marker was taken out."""
-    return re.sub(r" +([.,;:!?])", r"\1", re.sub(r"(?<=\S) {2,}(?=\S)", " ", text)).strip()
-
-
-def _before(draft: str, end: int) -> str:
-    """The sentence that a marker closes."""
-    ends = [marker.end() for marker in _markers(draft[:end])]
-    return draft[ends[-1] if ends else 0 : end].strip()
-
-
-def has_marker(text: str) -> bool:
-    """Whether a text of the book's own would be read as a citation."""
-    return bool(_markers(text))
-
-
-def _markers(text: str) -> list[re.Match[str]]:
-    return [found for found in _CODE_OR_MARKER.finditer(text) if found.group("code") is None]
-
-
-def _where(text: str, sentence: str) -> int:
-    """Where a sentence begins, however its lines are broken; the beginning where it is not found."""
+def where(text: str, sentence: str) -> int:
+    """Where a sentence begins, however its lines are broken; else where most of its words are; else the beginning."""
     words = sentence.split()
     found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
-    return found.start() if found else 0
+    return found.start() if found else _nearest(text, {word.lower() for word in re.findall(r"\w{4,}", sentence)})
+
+
+def _nearest(text: str, words: set[str]) -> int:
+    """The line that shares most words with a sentence in words of its own."""
+    best, place, at = 0, 0, 0
+    for line in text.split("\n"):
+        shared = len(words & {word.lower() for word in re.findall(r"\w{4,}", line)})
+        if shared > best and not line.lstrip().startswith("#"):
+            best, place = shared, at
+        at += len(line) + 1
+    return place
 
 
 def excerpt(text: str, sentence: str) -> str:
     """At most 500 characters of a passage around a sentence, cut at words."""
     if len(text) <= PASSAGE_LENGTH:
         return text
-    found = _where(text, sentence)
+    found = where(text, sentence)
     room = PASSAGE_LENGTH - 2  # for the two ellipses
     start = max(0, min(found - max(0, (room - len(sentence)) // 2), len(text) - room))
     end = min(len(text), start + room)

@@ -1,48 +1,129 @@
-"""How well the dossier covers the question. A cosine says little by itself (a good hit may have 0.35), so the number
-the level is cut from is a probability, estimated from how near the best passages are and how many of the question's
-words they hold."""
+"""How well the evidence covers the question, by one of three policies. The metrics are the design's, over the hits that
+are handed out. A cosine says little by itself (a good hit may have 0.35), so the default policy cuts the level from a
+probability; the design documents' own two rules are kept for those who want them. Level, decision and number agree."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
+from typing import Protocol
 
-from lectern.answering.words import stems, telling_stems
-from lectern.domain.evidence import HIGH, LOW, MEDIUM, ConfidenceLevel, ConfidenceMetrics, Dossier
+from lectern.answering.calibration import Calibration, shipped
+from lectern.domain.errors import ConfigError
+from lectern.domain.evidence import (
+    HIGH,
+    INSUFFICIENT_BELOW,
+    LOW,
+    MEDIUM,
+    ConfidenceLevel,
+    ConfidenceMetrics,
+    Hit,
+)
 
-# Logistic regression; `scripts/fit_confidence.py` made these and says from what.
-INTERCEPT, BY_SIMILARITY, BY_COVERAGE = -13.587, 13.121, 10.549
+RELEVANT = 0.3  # the fifth design document's min_relevance_score
+POLICIES = ("calibrated", "thresholds", "relevance")
 
 
-def measure(dossier: Dossier) -> ConfidenceMetrics:
-    """The metrics of a dossier, and whether it is enough to answer from."""
-    if not dossier.hits:
-        return ConfidenceMetrics(
-            average_similarity=0.0,
-            min_similarity=0.0,
-            max_similarity=0.0,
-            num_chunks=0,
-            chunk_diversity=0.0,
-            confidence=0.0,
-            confidence_level="insufficient",
-            should_answer=False,
-        )
-    similarities = [hit.similarity for hit in dossier.hits]
-    passages = [" ".join([*hit.chunk.trail, hit.chunk.text]) for hit in dossier.hits]
-    confidence = probability(max(similarities), coverage(dossier.question, passages))
-    level = level_of(confidence)
-    return ConfidenceMetrics(
-        average_similarity=min(max(fmean(similarities), min(similarities)), max(similarities)),
-        min_similarity=min(similarities),
-        max_similarity=max(similarities),
-        num_chunks=len(similarities),
-        chunk_diversity=diversity([hit.vector for hit in dossier.hits]),
-        confidence=confidence,
-        confidence_level=level,
-        should_answer=level != "insufficient",
-    )
+class Policy(Protocol):
+    """How confidence is worked out."""
+
+    @property
+    def floor(self) -> float | None:
+        """The cosine below which a hit is noise, where the policy knows one."""
+
+    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
+        """The metrics of what is handed out; `field` are the first hits of the ranking, whatever is handed out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """The probability that the book answers, cut at the design's 0.85, 0.75 and 0.60."""
+
+    calibration: Calibration
+
+    @property
+    def floor(self) -> float | None:
+        """The embedder's."""
+        return self.calibration.floor
+
+    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
+        """The probability comes from the field alone, so no `top_k` and no threshold moves it."""
+        if not handed:
+            return _nothing()
+        confidence = self.calibration.probability(question, field or handed)
+        return _metrics(handed, confidence, level_of(confidence))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """What a level takes."""
+
+    similarity: float  # of all chunks on average
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """The fourth design document's table: the average similarity, and enough chunks to speak of an average."""
+
+    high: Bar = Bar(similarity=HIGH, chunks=5)
+    medium: Bar = Bar(similarity=MEDIUM, chunks=3)
+    low: Bar = Bar(similarity=LOW, chunks=2)
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        bars = (self.high, self.medium, self.low)
+        if not 1 >= self.high.similarity >= self.medium.similarity >= self.low.similarity > 0:
+            raise ConfigError("thresholds must fall from high to low, within 0 and 1")
+        if any(bar.chunks < 1 for bar in bars):
+            raise ConfigError("a level takes one chunk at least")
+
+    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
+        """Confidence is the average similarity; where chunks are missing for any answer, just below the last cut."""
+        if not handed:
+            return _nothing()
+        average = _average([hit.similarity for hit in handed])
+        level = self._level(average, len(handed))
+        below = self.low.similarity - (LOW - INSUFFICIENT_BELOW)
+        return _metrics(handed, min(average, max(below, 0.0)) if level == "insufficient" else average, level)
+
+    def _level(self, average: float, count: int) -> ConfidenceLevel:
+        bars: dict[ConfidenceLevel, Bar] = {"high": self.high, "medium": self.medium, "low": self.low}
+        for level, bar in bars.items():
+            if average >= bar.similarity and count >= bar.chunks:
+                return level
+        return "insufficient"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevance:
+    """The fifth design document's rule: a good first hit is high, any other hit low, none insufficient."""
+
+    relevant: float = RELEVANT
+    floor: float | None = None
+
+    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
+        """Confidence is the best similarity."""
+        if not handed:
+            return _nothing()
+        best = max(hit.similarity for hit in handed)
+        return _metrics(handed, best, "high" if best >= self.relevant else "low")
+
+
+def policy_for(name: str, fingerprint: str, calibration: Calibration | None = None) -> Policy:
+    """The policy of this name for an embedder; `calibration` is the book's own, where it has one."""
+    known = calibration or shipped(fingerprint)
+    match name:
+        case "calibrated":
+            return Calibrated(calibration=known)
+        case "thresholds":
+            return Thresholds(floor=known.floor)
+        case "relevance":
+            return Relevance(floor=known.floor)
+        case _:
+            raise ConfigError(f"there is no confidence policy {name!r}; there are {', '.join(POLICIES)}")
 
 
 def level_of(confidence: float) -> ConfidenceLevel:
@@ -54,19 +135,39 @@ def level_of(confidence: float) -> ConfidenceLevel:
     return "low" if confidence >= LOW else "insufficient"
 
 
-def probability(similarity: float, covered: float) -> float:
-    """How probable it is that the book answers the question."""
-    return 1 / (1 + math.exp(-(INTERCEPT + BY_SIMILARITY * similarity + BY_COVERAGE * covered)))
-
-
-def coverage(question: str, passages: Sequence[str]) -> float:
-    """The share of the question's telling words that the passages hold between them."""
-    asked = telling_stems(question)
-    held = {word for passage in passages for word in stems(passage)}
-    return len(asked & held) / len(asked) if asked else 0.0
-
-
 def diversity(vectors: Sequence[Sequence[float]]) -> float:
     """One minus the mean cosine of every two chunks, within 0…1."""
     cosines = [sum(a * b for a, b in zip(one, other, strict=True)) for one, other in combinations(vectors, 2)]
     return min(max(1 - fmean(cosines), 0.0), 1.0) if cosines else 0.0
+
+
+def _nothing() -> ConfidenceMetrics:
+    return ConfidenceMetrics(
+        average_similarity=0.0,
+        min_similarity=0.0,
+        max_similarity=0.0,
+        num_chunks=0,
+        chunk_diversity=0.0,
+        confidence=0.0,
+        confidence_level="insufficient",
+        should_answer=False,
+    )
+
+
+def _metrics(handed: Sequence[Hit], confidence: float, level: ConfidenceLevel) -> ConfidenceMetrics:
+    similarities = [hit.similarity for hit in handed]
+    return ConfidenceMetrics(
+        average_similarity=_average(similarities),
+        min_similarity=min(similarities),
+        max_similarity=max(similarities),
+        num_chunks=len(similarities),
+        chunk_diversity=diversity([hit.vector for hit in handed]),
+        confidence=confidence,
+        confidence_level=level,
+        should_answer=level != "insufficient",
+    )
+
+
+def _average(similarities: Sequence[float]) -> float:
+    """Rounding must not lift a mean above the largest."""
+    return min(max(fmean(similarities), min(similarities)), max(similarities))

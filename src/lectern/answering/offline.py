@@ -1,26 +1,32 @@
-"""The model without a key: it answers with the book's own best sentences, each cited, and adds no word of its own."""
+"""The model without a key: it answers with the book's own best pieces, each cited, and adds no word of its own. What
+passages say is never obeyed, only ranked and quoted, so an instruction planted in a lesson is one more sentence."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from textwrap import dedent
 
 from lectern.answering.citations import has_marker
-from lectern.answering.sentences import sentences_of
-from lectern.answering.words import stems, telling_stems
-from lectern.ports import Embedder, Vector
+from lectern.answering.question_types import asked_for
+from lectern.answering.quotes import Quote, quotes_of
+from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
+from lectern.answering.words import stems
+from lectern.ports import Embedder
 
 MODEL_NAME = "offline-extractive"
-MOST_WORDS = 60
-MOST_SENTENCES = 3
-WORTH_ADDING = 0.85  # of the best sentence's score: below that a further sentence rarely helps
-LEXICAL_SHARE = 0.5
-# A sentence that leans on the one before it says something else, or the opposite, when it stands alone.
-_LEANS = re.compile(r"^(It|They|This|That|These|Those|He|She|So|But|And|Or|Then|However|Therefore|Also)\b|\b[Tt]hem\b")
-RANK_PENALTY = 0.02  # the same sentence counts a little less in a passage further down
+MOST_WORDS = 90  # of a reply that is more than one quote; the average stays far below
+MOST_QUOTES = 3
+MOST_LISTINGS = 2
+LEAST = 0.05  # the chance to answer that a further quote must have
+WORTH = 0.002  # the chance to answer that one more word must bring; fitted so that replies average under 60 words
+EMBEDDED = 24  # quotes that are looked at closely: more cost time and find no more answers
+UNRELATED = 0.2  # cosine: a quote below it that shares no word with the question has nothing to do with it
+REPEATS = 0.8  # share of words in common from which a second quote says nothing new
+HEADED = 3  # cells from which a row needs the head of its table to be understood
+
+_IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,78 +35,152 @@ class Passage:
 
     number: int
     text: str
+    heading: str = ""  # of its section, else of its page
+    similarity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Quote:
-    number: int
-    place: int  # where it stands among the passage's sentences
-    text: str
-    score: float
+class _Chosen:
+    """A quote for the reply, with what has to stand before it."""
+
+    found: Found
+    before: str = ""
+
+    @property
+    def words(self) -> int:
+        return len(self.before.split()) + self.found.quote.words
 
 
 class OfflineWriter:
-    """Picks sentences by meaning and by shared words."""
+    """Quotes what most likely answers."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     async def write(self, question: str, passages: Sequence[Passage]) -> str:
-        """The best sentences with their numbers, or nothing where there is none."""
-        found = [
-            (passage.number, sentence)
-            for passage in passages
-            for sentence in sentences_of(passage.text)
-            if not has_marker(sentence)  # a footnote of the book's own would read as a citation of ours
-        ]
-        if not found:
+        """The best quotes with their passages' numbers, or nothing where none has to do with the question."""
+        asked = shortlist(question, passages)
+        if not asked.found:
             return ""
-        texts = [sentence for _, sentence in found]
-        vectors = await self._embedder.embed([question], purpose="question")
-        vectors += await self._embedder.embed(
-            [self._embedder.passages((), text)[0] for text in texts], purpose="passage"
+        found, signals = asked.found, await self.signals(asked)
+        chances = shares(signals, learnt())
+        ranked = sorted(range(len(found)), key=lambda place: (-chances[place], place))
+        if _unrelated(signals[ranked[0]]):
+            return ""
+        return _rendered(_choose([(found[place], chances[place]) for place in ranked], asked))
+
+    async def signals(self, asked: Question) -> list[Signals]:
+        """What speaks for each quote of the shortlist."""
+        (wanted,) = await self._embedder.embed([asked.text], purpose="question")
+        windows = [self._embedder.passages((), one.context)[0] for one in asked.found]
+        vectors = await self._embedder.embed(windows, purpose="passage")
+        return asked.signals([cosine(wanted, vector) for vector in vectors])
+
+
+def shortlist(question: str, passages: Sequence[Passage]) -> Question:
+    """The question with the quotes that share most with it, in their order."""
+    every = Question(question, _candidates(question, passages))
+    if len(every.found) <= EMBEDDED:
+        return every
+    shared = every.overlaps()
+    best = sorted(range(len(every.found)), key=lambda place: (-shared[place], place))[:EMBEDDED]
+    return Question(question, [every.found[place] for place in sorted(best)])
+
+
+def _candidates(question: str, passages: Sequence[Passage]) -> list[Found]:
+    """All that could be quoted; code only where it was asked for, by kind or by name."""
+    code = asked_for(question) == "code" or _IDENTIFIER.search(question) is not None
+    return [
+        Found(
+            # the book's own footnotes would read as our citations
+            quote=replace(quote, before="") if has_marker(quote.before) else quote,
+            number=passage.number,
+            heading=quote.heading or passage.heading,
+            similarity=passage.similarity,
         )
-        words = _shared_words(question, texts)
-        quotes = [
-            _Quote(
-                number=number,
-                place=place,
-                text=sentence,
-                score=_cosine(vectors[0], vector) + LEXICAL_SHARE * shared - RANK_PENALTY * (number - 1),
-            )
-            for place, ((number, sentence), vector, shared) in enumerate(zip(found, vectors[1:], words, strict=True))
-        ]
-        return " ".join(f"{quote.text} [{quote.number}]" for quote in _choose(quotes))
+        for passage in passages
+        for quote in quotes_of(passage.text)
+        if (code or quote.kind != "code") and not has_marker(quote.text)
+    ]
 
 
-def _choose(quotes: list[_Quote]) -> list[_Quote]:
-    ranked = sorted(quotes, key=lambda quote: (-quote.score, quote.number, quote.text))
-    chosen: list[_Quote] = []
-    words = 0
-    for quote in ranked:
-        size = len(quote.text.split())
-        if chosen and (quote.score < WORTH_ADDING * ranked[0].score or words + size > MOST_WORDS):
+def _unrelated(signals: Signals) -> bool:
+    return signals["context"] == 0 and signals["shared_loosely"] == 0 and signals["cosine"] < UNRELATED
+
+
+def _choose(ranked: Sequence[tuple[Found, float]], asked: Question) -> list[_Chosen]:
+    """The most likely quote, then others as long as their chance is worth their length."""
+    chosen: list[_Chosen] = []
+    for found, chance in ranked:
+        room = MOST_WORDS - sum(one.words for one in chosen)
+        if chosen and (
+            chance < max(LEAST, WORTH * found.quote.words) or found.quote.words > room or _told(found.quote, chosen)
+        ):
             continue
-        if chosen and _LEANS.search(quote.text):
+        if found.quote.kind == "code" and sum(one.found.quote.kind == "code" for one in chosen) == MOST_LISTINGS:
             continue
-        if any(quote.text == other.text for other in chosen):
-            continue
-        chosen.append(quote)
-        words += size
-        if len(chosen) == MOST_SENTENCES:
+        before = _needed(found.quote, asked)
+        if any(one.found.number == found.number and before in (one.found.quote.text, one.before) for one in chosen):
+            before = ""
+        one = _Chosen(found=found, before=before)
+        if one.words > room:
+            if chosen:  # what leans on a sentence that finds no room is better left out
+                continue
+            one = _Chosen(found=found)
+        chosen.append(one)
+        if len(chosen) == MOST_QUOTES:
             break
     first, *more = chosen
-    return [first, *sorted(more, key=lambda quote: (quote.number, quote.place))]
+    return [first, *sorted(more, key=lambda one: (one.found.number, one.found.quote.place))]
 
 
-def _shared_words(question: str, texts: Sequence[str]) -> list[float]:
-    """The share of the question's words that each text has, rare words counting more."""
-    bags = [stems(text) for text in texts]
-    spread = Counter(word for bag in bags for word in bag)
-    asked = {word: math.log(1 + len(texts) / (1 + spread[word])) for word in telling_stems(question)}
-    total = sum(asked.values()) or 1.0
-    return [sum(weight for word, weight in asked.items() if word in bag) / total for bag in bags]
+def _needed(quote: Quote, asked: Question) -> str:
+    """What must be quoted with it, if anything."""
+    match quote.kind:
+        case "sentence":
+            return quote.before if quote.leans else ""
+        case "item":
+            leads = quote.before.endswith(":") and asked.adds(quote.before, quote.text)
+            return quote.before if quote.leans or leads else ""
+        case "row":
+            return quote.before if quote.text.count("|") >= HEADED - 1 else ""
+        case "code":
+            return quote.before
+        case "list":
+            return ""
 
 
-def _cosine(one: Vector, other: Vector) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True)) / (math.hypot(*one) * math.hypot(*other))
+def _told(quote: Quote, chosen: Sequence[_Chosen]) -> bool:
+    """Whether the reply says this already."""
+    words = stems(quote.text)
+    said = [stems(text) for one in chosen for text in (one.found.quote.text, one.before) if text]
+    return any(len(words & other) >= REPEATS * min(len(words), len(other)) for other in said)
+
+
+def _rendered(chosen: Sequence[_Chosen]) -> str:
+    """The reply: sentences run on, everything else stands apart; each piece carries its number."""
+    blocks: list[str] = []
+    running = False
+    for one in chosen:
+        quote, mark = one.found.quote, f"[{one.found.number}]"
+        prose = [one.before] if one.before and quote.kind != "row" else []
+        prose += [quote.text] if quote.kind in ("sentence", "item") else []
+        if prose:
+            line = " ".join(f"{text} {mark}" for text in prose)
+            blocks[-1:] = [f"{blocks[-1]} {line}"] if running else [*blocks[-1:], line]
+            running = True
+        if quote.kind not in ("sentence", "item"):
+            blocks.append(_apart(one, mark))
+            running = False
+    return "\n\n".join(blocks)
+
+
+def _apart(one: _Chosen, mark: str) -> str:
+    quote = one.found.quote
+    if quote.kind == "code":
+        fence = "~~~" if "```" in quote.text else "```"
+        return f"{fence}{quote.language}\n{dedent(quote.text)}\n{fence}\n{mark}"
+    if quote.kind == "list":
+        lead, *items = (f"{part} {mark}" for part in quote.parts)
+        return "\n\n".join((lead, "\n".join(items)))
+    return "\n\n".join(f"{row} {mark}" for row in (one.before, quote.text) if row)

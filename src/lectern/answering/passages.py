@@ -1,16 +1,18 @@
-"""The dossier as a model sees it: the design's tool response, whose `rank` is the number to cite."""
+"""Passages as a model sees them: the design's tool response, whose `rank` is the number to cite, and its error
+answer."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from lectern.domain.evidence import Dossier
+from lectern.domain.evidence import Hit
 
 TOOL_NAME = "retrieve_documentation"
 
 
-def tool_response(dossier: Dossier) -> str:
-    """The completed retrieval as JSON."""
+def tool_response(query: str, numbered: Mapping[int, Hit]) -> str:
+    """A completed retrieval as JSON."""
     results = [
         {
             "chunk_text": hit.chunk.text,
@@ -20,7 +22,12 @@ def tool_response(dossier: Dossier) -> str:
             "similarity_score": round(hit.similarity, 4),
             "rank": number,
         }
-        for number, hit in enumerate(dossier.hits, start=1)
+        for number, hit in numbered.items()
     ]
-    body = {"results": results, "total_results": len(results), "query": dossier.question}
+    body = {"results": results, "total_results": len(results), "query": query}
     return json.dumps(body, ensure_ascii=False, indent=2)
+
+
+def error_response(query: str, message: str) -> str:
+    """A retrieval that failed, as JSON."""
+    return json.dumps({"error": message, "query": query}, ensure_ascii=False, indent=2)

@@ -71,6 +71,14 @@ async def lesson(lectern: Lectern, params: Params) -> Lines:
     yield LessonOut.of(await lectern.lesson(params["parent_doc_id"], book=params["book"])).model_dump()
 
 
+async def calibrate(lectern: Lectern, params: Params) -> Lines:
+    """What calibrating a book came to."""
+    from lectern.answering.calibrating import LabelledQuestion
+
+    asked = [LabelledQuestion(text=one["text"], answerable=one["answerable"]) for one in params["questions"]]
+    yield dataclasses.asdict(await lectern.calibrate(params["book"], asked))
+
+
 async def doctor(lectern: Lectern, params: Params) -> Lines:
     """Every disagreement between index and ledger, a line each."""
     async for finding in lectern.examine(mend=params["mend"]):
@@ -107,7 +115,8 @@ def plan_problems(event: Planned, severity: str) -> list[dict[str, Any]]:
 
 
 ACTIONS: dict[str, Action] = {
-    action.__name__: action for action in (search, ask, chunks, books, remove, outline, lesson, doctor, ingest)
+    action.__name__: action
+    for action in (search, ask, chunks, books, remove, outline, lesson, calibrate, doctor, ingest)
 }
 
 

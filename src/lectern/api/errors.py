@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -10,15 +11,24 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from lectern.api.schemas.common import Problem
-from lectern.domain.errors import BadInput, LecternError
+from lectern.domain.errors import BadInput, LecternError, RateLimited
 
 MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER = 5.0  # seconds, where nobody said how long it will take
 
 
-def problem(status: int, detail: str, field: str | None = None) -> JSONResponse:
-    """One problem as a response."""
+def problem(status: int, detail: str, field: str | None = None, retry_after: float = RETRY_AFTER) -> JSONResponse:
+    """One problem as a response; one that waiting may mend says how long."""
     body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, field=field)
-    return JSONResponse(body.model_dump(), status_code=status, media_type=MEDIA_TYPE)
+    headers = {"Retry-After": str(math.ceil(retry_after))} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    return JSONResponse(body.model_dump(), status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def problem_of(exc: LecternError, status: int | None = None) -> JSONResponse:
+    """One of our errors as a response, under its own status unless another is given."""
+    field = exc.field if isinstance(exc, BadInput) else None
+    wait = exc.retry_after if isinstance(exc, RateLimited) else RETRY_AFTER
+    return problem(status or exc.status, str(exc), field, wait)
 
 
 def install(app: FastAPI) -> None:
@@ -26,7 +36,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(LecternError)
     async def lectern_error(_: Request, exc: LecternError) -> JSONResponse:
-        return problem(exc.status, str(exc), exc.field if isinstance(exc, BadInput) else None)
+        return problem_of(exc)
 
     @app.exception_handler(RequestValidationError)
     async def validation_error(_: Request, exc: RequestValidationError) -> JSONResponse:

@@ -14,8 +14,9 @@ Line = dict[str, Any]
 class Refused(LecternError):
     """What the server's action raised."""
 
-    def __init__(self, message: str, exit_code: int) -> None:
+    def __init__(self, message: str, exit_code: int, *, typed: bool) -> None:
         self.exit_code = exit_code  # here it is the server's word
+        self.typed = typed  # about what was typed, not about a file or the server
         super().__init__(message)
 
 
@@ -70,7 +71,7 @@ async def _there(url: str, token: str, name: str, params: Line) -> AsyncIterator
             async for raw in response.aiter_lines():
                 body = json.loads(raw)
                 if "error" in body:
-                    raise Refused(body["error"], body["exit_code"])
+                    raise Refused(body["error"], body["exit_code"], typed=body.get("typed", False))
                 if "end" in body:
                     return
                 yield body["line"]

@@ -28,7 +28,9 @@ REFUSED = 4
 def command(  # noqa: PLR0913  # one parameter an option
     question: Annotated[str, typer.Argument(help="The question, 1 to 1000 characters.")],
     book: Book = None,
-    top_k: Annotated[int, typer.Option("--top-k", help="How many passages to read, 1 to 100.")] = 5,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", help="How many passages to read, 1 to 100; default: AGENT_TOP_K, else 5.")
+    ] = None,
     tier: Tier = None,
     module: Module = None,
     chapter_min: ChapterMin = None,
@@ -70,7 +72,12 @@ def _show(reply: dict[str, Any]) -> None:
             where = source["url"] if published else f"{source['source_file']}:{source['line_start']}"
             typer.echo(f"    {where}")
         typer.echo(f"\n{reply['confidence_level']} confidence ({reply['confidence']:.2f}) · {reply['model']}")
-    elif reply["nearest"]:
+        return
+    for lesson in reply["outside_scope"]:
+        typer.echo(f"\nOutside your filters the book covers it: {lesson['title']}  {lesson['url']}")
+    if reply["other_books"]:
+        typer.echo(f"\nAnother book covers it: {', '.join(reply['other_books'])}")
+    if reply["nearest"] and not reply["outside_scope"]:
         typer.echo("\nNearest lessons:")
         for lesson in reply["nearest"]:
             typer.echo(f"  {lesson['title']}  {lesson['url']}")

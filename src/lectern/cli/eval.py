@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lectern.cli.eval_answers import answers
+from lectern.cli.eval_grounding import grounding
+from lectern.cli.eval_refusal import refusal
 from lectern.cli.options import Json
 from lectern.cli.render import carry, fail, print_json
 
@@ -16,7 +19,14 @@ if TYPE_CHECKING:
     from lectern.evals.runs import Kind, Run
     from lectern.settings import Settings
 
-app = typer.Typer(help="Measure retrieval and chunking on question sets.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Measure retrieval, chunking, refusals, verdicts and answers on question sets.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.command("refusal")(refusal)
+app.command("grounding")(grounding)
+app.command("answers")(answers)
 
 Sets = Annotated[list[Path], typer.Argument(help="Folders of question sets: queries.jsonl with a corpus or a book.")]
 Set = Annotated[Path, typer.Argument(help="A question set whose gold has character spans, with corpus.jsonl.")]

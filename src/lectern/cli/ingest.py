@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from lectern.cli.acting import act
 from lectern.cli.options import Direct, Json
 from lectern.cli.render import carry, fail, print_json
-from lectern.cli.watching import edits
+from lectern.cli.watching import said, watching
 
 MODES = ("incremental", "full", "recreate")
 MOST_PROBLEMS = 20  # shown on a terminal; --json has them all
@@ -46,9 +46,9 @@ def command(  # noqa: PLR0913  # one parameter an option
     if watch and dry_run:
         fail("--watch and --dry-run exclude each other", 2)
     params = {"folder": str(path.absolute()), "book": book, "mode": mode, "dry_run": dry_run, "replace": replace}
-    failed = carry(_ingest(params, direct=direct, json=json))
     if watch:
-        carry(_watch(path, {**params, "mode": "incremental", "replace": False}, direct=direct, json=json))
+        carry(_watch(path, params, direct=direct, json=json))
+    failed = carry(_ingest(params, direct=direct, json=json))
     if strict and failed:
         raise typer.Exit(2)
 
@@ -75,17 +75,19 @@ async def _ingest(params: dict[str, Any], *, direct: bool, json: bool) -> int:
     return int(job["files_failed"])
 
 
-async def _watch(path: Path, params: dict[str, Any], *, direct: bool, json: bool) -> None:
-    """Ingest again after every pause in the author's edits."""
-    from lectern.domain.errors import LecternError
-
-    if not json:
-        typer.echo(f"Watching {path} for edits (Ctrl-C stops)")
-    async for _ in edits(path):
-        try:
-            await _ingest(params, direct=direct, json=json)
-        except LecternError as exc:  # the next edit may mend it
-            typer.echo(f"lectern: {exc}", err=True)
+async def _watch(path: Path, params: dict[str, Any], *, direct: bool, json: bool) -> NoReturn:
+    """Ingest, and again after every pause in the author's edits; those made during an ingestion are not missed."""
+    async with watching(path) as watch:
+        if not json:
+            typer.echo(f"Watching {path} for edits (Ctrl-C stops)")
+        await _ingest(params, direct=direct, json=json)
+        later = {**params, "mode": "incremental", "replace": False}
+        while True:
+            await watch.edits()
+            try:
+                await _ingest(later, direct=direct, json=json)
+            except Exception as exc:  # noqa: BLE001  # the next edit may mend it
+                typer.echo(f"lectern: {said(exc)}", err=True)
 
 
 Advance = Callable[[int, int], None]

@@ -6,7 +6,7 @@ import gc
 
 import typer
 
-from lectern.cli import ask, books, doctor, ingest, search, serve
+from lectern.cli import ask, books, calibrate, doctor, ingest, search, serve
 from lectern.cli.eval import app as evals
 from lectern.version import __version__
 
@@ -27,6 +27,7 @@ app.command("lesson")(books.lesson)
 app.command("outline")(books.outline)
 app.command("chunks")(books.chunks)
 app.command("books")(books.books)
+app.command("calibrate")(calibrate.command)
 app.command("doctor")(doctor.command)
 app.command("serve")(serve.command)
 app.add_typer(evals, name="eval")

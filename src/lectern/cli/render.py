@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import sys
 import threading
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar
 
 import typer
 
-from lectern.domain.errors import LecternError
+from lectern.domain.errors import BadInput, LecternError
 
 T = TypeVar("T")
+INTERRUPTED = 130
 OPTIONS = {
     "book_id": "--book",
     "hardware_tier_filter": "--tier",
@@ -25,6 +28,9 @@ OPTIONS = {
     "proficiency_levels": "--level",
     "layer_filter": "--layer",
     "top_k": "--top-k",
+    "limit": "--limit",
+    "offset": "--page: the results before it",
+    "expand": "--expand",
     "similarity_threshold": "--threshold",
 }
 
@@ -35,9 +41,13 @@ def carry(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except LecternError as exc:
-        fail(_in_options(str(exc)), exc.exit_code)
+        typed = isinstance(exc, BadInput) or getattr(exc, "typed", False)
+        fail(_in_options(str(exc)) if typed else str(exc), exc.exit_code)
     except KeyboardInterrupt:
-        fail("interrupted", 130)
+        typer.echo("lectern: interrupted", err=True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)  # everything is closed or mends itself; a driver's thread must not keep the process
 
 
 def _unless_late(failed: threading.ExceptHookArgs) -> None:
@@ -48,7 +58,8 @@ def _unless_late(failed: threading.ExceptHookArgs) -> None:
 
 def _in_options(message: str) -> str:
     """What an error names by a request's field is an option here."""
-    return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTIONS.get(field[0], field[0]), message)
+    first = re.sub(r"^(limit|offset|expand)(?: \(top_k\))?(?= must)", lambda field: OPTIONS[field[1]], message)
+    return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTIONS.get(field[0], field[0]), first)
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -25,7 +25,6 @@ from lectern.cli.render import carry, fail, print_json
 
 MODES = ("hybrid", "dense", "lexical")
 SHOWN = 320  # characters of a passage
-MOST = 100  # results that can be paged through
 
 
 def command(  # noqa: PLR0913  # one parameter an option
@@ -79,7 +78,7 @@ def command(  # noqa: PLR0913  # one parameter an option
 
 def _more(found: dict[str, Any], shown: int) -> bool:
     """Whether the next page is wanted. Nobody is asked where nobody could answer."""
-    left = min(found["total_found"], MOST) - shown
+    left = found["total_found"] - shown
     if left <= 0:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -93,8 +92,9 @@ def _show(found: dict[str, Any], *, first: bool) -> None:
         typer.echo("Nothing was found in that scope." if first else "There are no more results.")
     for result in found["results"]:
         typer.secho(f"{result['rank']}. {result['breadcrumb']}", bold=True)
+        title, url = _section(result)
         place = f"{result['source_file']}:{result['line_start']}"
-        typer.echo(f"   {result['url']}  ({place}, lesson {result['parent_doc_id']})")
+        typer.echo(f"   § {title}  {url}  ({place}, lesson {result['parent_doc_id']})")
         typer.echo(f"   score {result['score']:.2f}, similarity {result['similarity']:.2f}")
         for neighbour in result["before"]:
             typer.secho(f"   … {passage(neighbour['text'], [])}", dim=True)
@@ -102,6 +102,16 @@ def _show(found: dict[str, Any], *, first: bool) -> None:
         for neighbour in result["after"]:
             typer.secho(f"   … {passage(neighbour['text'], [])}", dim=True)
         typer.echo()
+
+
+def _section(result: dict[str, Any]) -> tuple[str, str]:
+    """The section that the shown passage is from: a chunk may hold several short ones."""
+    start, end = _densest(result["text"], result["marks"], SHOWN)
+    first = next((begin for begin, stop in result["marks"] if start <= begin and stop <= end), start)
+    begun = [section for section in result["sections"] if section["at"] <= first]
+    if begun:
+        return begun[-1]["title"], begun[-1]["url"]
+    return result["section_title"] or result["lesson_title"], result["url"]
 
 
 def passage(text: str, marks: list[tuple[int, int]], most: int = SHOWN) -> str:

@@ -1,4 +1,4 @@
-"""What was found for a question. A dossier numbers each passage once: only these numbers can be cited."""
+"""What was found for a question, and how well it covers it."""
 
 from __future__ import annotations
 
@@ -58,20 +58,9 @@ class Findings:
     where: ChunkFilter
     language: str  # of the book
     hits: tuple[Hit, ...]
+    vector: tuple[float, ...]  # of the query
     total_found: int
     query_time_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dossier:
-    """The passages gathered for one question, numbered from 1 in the order in which they were handed out."""
-
-    question: str
-    hits: tuple[Hit, ...] = ()
-
-    def passage(self, number: int) -> Hit | None:
-        """The passage behind `[number]`, if we issued that number."""
-        return self.hits[number - 1] if 1 <= number <= len(self.hits) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

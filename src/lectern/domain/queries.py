@@ -48,12 +48,9 @@ class SearchQuery:
                 f"the query must have {low} to {high} characters, not {len(self.text.strip())}", field="text"
             )
         if not 1 <= self.limit <= MOST_HITS:
-            raise BadInput(f"top_k must be 1 to {MOST_HITS}, not {self.limit}", field="top_k")
-        if not 0 <= self.offset <= MOST_HITS - self.limit:
-            most = MOST_HITS - self.limit
-            raise BadInput(
-                f"offset must be 0 to {most} with a limit of {self.limit}, not {self.offset}", field="offset"
-            )
+            raise BadInput(f"limit (top_k) must be 1 to {MOST_HITS}, not {self.limit}", field="top_k")
+        if not 0 <= self.offset < MOST_HITS:
+            raise BadInput(f"offset must be 0 to {MOST_HITS - 1}, not {self.offset}", field="offset")
         if not 0 <= self.expand <= MOST_NEIGHBOURS:
             raise BadInput(f"expand must be 0 to {MOST_NEIGHBOURS}, not {self.expand}", field="expand")
         if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:

@@ -11,6 +11,7 @@ from lectern.domain.evidence import ConfidenceMetrics, Hit
 RefusalReason = Literal["no_results", "weak_evidence", "unsupported", "off_topic", "blocked", "other_book"]
 Verdict = Literal["supported", "contradicted", "unverified"]
 ReplyState = Literal["completed", "low_confidence", "no_results"]
+TurnState = Literal["pending", "retrieving", "generating", "completed", "low_confidence", "no_results", "error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,9 @@ class Citation:
     passage: str  # at most 500 characters around the cited sentence
     section: str  # the nearest heading above that sentence, else the lesson's title
     url: str  # opens at that heading
+    fragment_url: str  # the same, and a browser marks the quoted block
+    line_start: int  # of the quoted block, in the source file
+    line_end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +34,37 @@ class Judgement:
 
     verdict: Verdict
     support: float  # 0…1: how sure it is that they do
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A sentence of the answer, with the sources it cites and whether they bear it out."""
+
+    text: str  # as it stands in the answer, markers included
+    citations: tuple[int, ...]  # numbers of sources
+    verdict: Verdict
+    support: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """What a draft held and no reader sees."""
+
+    invented_citations: int = 0  # markers we never issued
+    uncited: int = 0  # sentences without a source
+    contradicted: int = 0  # sentences that their sources deny
+    blocked: int = 0  # sentences that would have given away what is not the book's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookUp:
+    """One retrieval of a turn, ours or the model's."""
+
+    tool_name: str
+    query: str
+    results_count: int
+    avg_similarity: float
+    timestamp: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +86,30 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What the book says, each statement cited."""
+class Account:
+    """What every reply carries, whatever it says."""
 
-    text: str
-    citations: tuple[Citation, ...]
-    considered: tuple[Hit, ...]  # handed out, not cited
+    question: str  # as the reader put it
+    standalone: str  # as it was searched for
     metrics: ConfidenceMetrics
     model: str
     tokens_used: int
     retrieval_count: int
+    look_ups: tuple[LookUp, ...]
     timings: Timings
     state: ReplyState
-    invented_citations: int = 0  # markers we never issued; removed from the text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the book says, each statement cited and judged."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    statements: tuple[Statement, ...]
+    considered: tuple[Hit, ...]  # handed out, not cited
+    removed: Removed
+    account: Account
     kind: Literal["answer"] = "answer"
 
 
@@ -73,14 +119,12 @@ class Refusal:
 
     text: str
     reason: RefusalReason
-    nearest: tuple[NearestLesson, ...]
+    nearest: tuple[NearestLesson, ...]  # from the reader's scope
+    outside_scope: tuple[NearestLesson, ...]  # lessons that have it, which the reader's filters hide
+    other_books: tuple[str, ...]  # books that cover the question
     considered: tuple[Hit, ...]
-    metrics: ConfidenceMetrics
-    model: str
-    tokens_used: int
-    retrieval_count: int
-    timings: Timings
-    state: ReplyState
+    removed: Removed
+    account: Account
     kind: Literal["refusal"] = "refusal"
 
 
@@ -88,9 +132,9 @@ Reply = Answer | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What a model wrote, before we have checked a word of it."""
+class Exchange:
+    """A question that was answered earlier in the same talk; refusals never become one."""
 
-    text: str
-    model: str
-    tokens_used: int
+    question: str
+    answer: str
+    standalone: str | None = None  # as that question was searched for

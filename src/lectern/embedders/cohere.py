@@ -18,9 +18,9 @@ from cohere.core.parse_error import ParsingError
 from lectern.domain.errors import ProviderError, ProviderTimeout
 from lectern.embedders.batching import Batching, Numbered, Pace
 from lectern.embedders.estimates import passages, token_pieces
-from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure, unreadable
 from lectern.embedders.windows import fitting
 from lectern.ports import Purpose, Vector
+from lectern.provider_errors import UNREADABLE, checked_base_url, checked_key, failure, unreadable
 
 PROVIDER = "cohere"
 MODEL = "embed-english-v3.0"

@@ -13,8 +13,8 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpe
 from lectern.domain.errors import ProviderError, ProviderTimeout
 from lectern.embedders.batching import Batching, Numbered, Pace
 from lectern.embedders.estimates import byte_pieces, passages
-from lectern.embedders.http_border import UNREADABLE, checked_base_url, checked_key, failure, unreadable
 from lectern.ports import Purpose, Vector
+from lectern.provider_errors import UNREADABLE, checked_base_url, checked_key, failure, unreadable
 
 PROVIDER = "openai"
 MODEL = "text-embedding-3-small"

@@ -25,8 +25,6 @@ from lectern.evals.tokens import TokenText, held
 FOUND = 5  # chunks that a question is answered from by default
 SENTENCES = 500  # last sentences asked for; a sample, for a large book has thousands
 
-Token = tuple[str, int]  # document and place
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cut:
@@ -61,6 +59,11 @@ async def measure_chunking(bench: Bench, questions: QuestionSet, advance: Advanc
     chunks = [stored.chunk for stored in await bench.lectern.chunks(questions.books[0].book_id)]
     cut = _cut(questions, chunks)
     golds = {question.id: cut.gold(question) for question in questions.questions}
+    if empty := [name for name, gold in golds.items() if not gold]:
+        raise SourceError(
+            f"{questions.name!r}: {len(empty)} questions have spans that hold no word of their documents, the first is "
+            f"{empty[0]!r}; mend the `span` of its gold"
+        )
 
     async def ask(question: Question) -> tuple[float, ...]:
         found = await bench.lectern.search(question.text, book=question.book_id, limit=FOUND)

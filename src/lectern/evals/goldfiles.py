@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from lectern.domain.errors import SourceError
 from lectern.domain.queries import QUERY_LENGTH
@@ -23,6 +24,14 @@ class GoldLine(BaseModel):
     score: float = 1
     grade: float | None = None
     span: tuple[int, int] | None = None
+
+    @field_validator("span")
+    @classmethod
+    def _some_text(cls, span: tuple[int, int] | None) -> tuple[int, int] | None:
+        """An empty or backward span answers nothing, and a negative one would count from the document's end."""
+        if span is not None and not 0 <= span[0] < span[1]:
+            raise PydanticCustomError("span", "{span} must be 0 <= start < end", {"span": str(list(span))})
+        return span
 
 
 class QueryLine(BaseModel):

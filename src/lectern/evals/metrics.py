@@ -51,9 +51,9 @@ def retrieval_scores(ranking: Sequence[str], gold: Gold) -> tuple[float, ...]:
 
 
 def overlap(found: frozenset[int], gold: frozenset[int]) -> tuple[float, float, float]:
-    """Recall, precision and intersection over union of two sets of tokens; there is always gold."""
+    """Recall, precision and intersection over union of two sets of tokens; 0 where there is nothing to find."""
     both = len(found & gold)
-    return both / len(gold), both / len(found) if found else 0.0, both / len(found | gold)
+    return (both / len(gold), both / len(found), both / len(found | gold)) if both else (0.0, 0.0, 0.0)
 
 
 def means(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:

@@ -17,7 +17,8 @@ def drawn(run: Run, metric: str) -> str:
     """A bar chart of one metric, as SVG."""
     modes = [mode for mode, measured in run.sets[0].modes.items() if metric in measured.metrics]
     widths = [max(BAR * len(modes), CHARACTER * len(result.name)) for result in run.sets]
-    width = LEFT + sum(widths) + SPACE * len(run.sets) + RIGHT
+    title = f"{metric} by set and mode, with 95 % intervals · {run.recipe['embedder']}"
+    width = max(LEFT + sum(widths) + SPACE * len(run.sets), LEFT + CHARACTER * len(title)) + RIGHT
     parts = [*_frame(width), *_legend(modes)]
     at = float(LEFT + SPACE / 2)
     for result, room in zip(run.sets, widths, strict=True):
@@ -25,7 +26,6 @@ def drawn(run: Run, metric: str) -> str:
         parts += _bars(result, modes, metric, middle - BAR * len(modes) / 2)
         parts.append(_text(middle, TOP + HEIGHT + 18, result.name))
         at += room + SPACE
-    title = f"{metric} by set and mode, with 95 % intervals · {run.recipe['embedder']}"
     height = TOP + HEIGHT + BOTTOM
     size = f'viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}"'
     return "\n".join(

@@ -114,7 +114,8 @@ class EdgeView:
         }
 
     def _retrieve(self, book_id: str, ids: Sequence[str], *, with_vector: bool) -> list[qdrant.Record]:
-        """The one look-up by id: the engine itself would hand out any book's point."""
+        """The one look-up by ids that come from outside: the engine itself would hand out any book's point.
+        `_names` reads by id, too, but only of points that a query filtered by book has just returned."""
         found: list[qdrant.Record] = []
         for start in range(0, len(ids), PAGE):
             page: list[PointId] = list(ids[start : start + PAGE])

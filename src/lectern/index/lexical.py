@@ -2,7 +2,7 @@
 
 Code and prose share one vocabulary: the tokenizer keeps `cmd_vel` as one word and as its parts, so that an identifier
 is found by its name and by what it is made of. A language the stemmer does not know is split by its script and left
-unstemmed.
+unstemmed. Whoever changes what a text's terms are bumps LEXICAL_VERSION in `reading/rules.py`, or books keep old ones.
 """
 
 from __future__ import annotations
@@ -18,8 +18,17 @@ _WORD = re.compile(r"\w+(?:[.']\w+)*")
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})  # written without spaces: only this tokenizer splits them
 
 
-@lru_cache(maxsize=32)
+_KNOWN_AS = {"nb": "no", "nn": "no"}  # the engine's name for both written forms of Norwegian
+
+
 def _bm25(language: str) -> Bm25:
+    """The splitter and stemmer of a language by its first subtag: `en-US`, `EN` and `en_GB` are all English."""
+    code = language.replace("_", "-").partition("-")[0].lower()
+    return _made(_KNOWN_AS.get(code, code))
+
+
+@lru_cache(maxsize=32)
+def _made(language: str) -> Bm25:
     tokenizer = TokenizerType.Multilingual if language in UNSPACED else TokenizerType.Code
     try:
         return Bm25(Bm25Config(language=language, tokenizer=tokenizer))

@@ -15,12 +15,12 @@ from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
 
-from lectern.domain.errors import Busy, ConfigError, IndexMismatch, ProviderError
+from lectern.domain.errors import Busy, ConfigError, IndexDamaged, IndexMismatch, ProviderError
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
 from lectern.index.server_errors import speaking_lectern
-from lectern.index.server_view import CHUNK_ID, GENERATION, ServerView, compile_filter, generation_of, scroll
+from lectern.index.server_view import CHUNK_ID, GENERATION, PARENT, ServerView, compile_filter, generation_of, scroll
 from lectern.ports import Change, Commit, Generations, IndexedChunk, T
 
 BATCH = 64
@@ -62,7 +62,8 @@ class ServerIndex:
 
     async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
         """Points of a generation that is neither live nor about to be: an old copy of ledger or server was restored."""
-        points = await scroll(self._client, self.collection, compile_filter(ChunkFilter(book_id=book_id)))
+        scope = compile_filter(ChunkFilter(book_id=book_id))
+        points = await scroll(self._client, self.collection, scope, payload=[PARENT, GENERATION])
         parents = sorted({generation_of(point)[0] for point in points})
         live = await self._generations.live(book_id, parents)
         dead = []
@@ -83,13 +84,13 @@ class ServerIndex:
         older = models.FieldCondition(key=GENERATION, range=models.Range(lt=generation))
         stood_there = models.Filter(
             should=[
-                models.FieldCondition(key="parent_doc_id", match=models.MatchAny(any=parents)),
+                models.FieldCondition(key=PARENT, match=models.MatchAny(any=parents)),
                 models.FieldCondition(key=CHUNK_ID, match=models.MatchAny(any=gone)),
             ]
         )
         scope = compile_filter(ChunkFilter(book_id=book_id), older, stood_there)
         for _ in range(ATTEMPTS):
-            stale = [point.id for point in await scroll(self._client, self.collection, scope)]
+            stale = [point.id for point in await scroll(self._client, self.collection, scope, payload=False)]
             if not stale:
                 return
             with speaking_lectern():
@@ -118,8 +119,10 @@ async def open_server_index(
     """The collection on the server, created on first use if dimensions are given; the client is closed at the end."""
     try:
         with speaking_lectern():
-            if dimensions is None or await client.collection_exists(collection):
+            if await client.collection_exists(collection):
                 await _check(client, collection, dimensions)
+            elif dimensions is None:
+                raise IndexDamaged(f"the collection {collection!r} is not on the server; run: lectern doctor --mend")
             else:
                 await _create(client, collection, dimensions)
         yield ServerIndex(client, collection, generations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,6 +28,8 @@ def speaking_lectern() -> Iterator[None]:
         if BAD_REQUEST <= status < SERVER_ERROR:
             raise ProviderRefused(PROVIDER, f"refused ({status}); check QDRANT_URL and QDRANT_API_KEY") from exc
         raise ProviderError(PROVIDER, f"failed ({status}); try again") from exc
+    except (json.JSONDecodeError, UnicodeDecodeError) as exc:  # which the client lets through
+        raise ProviderError(PROVIDER, "gave an answer that cannot be read; check that QDRANT_URL is a Qdrant") from exc
     except ResponseHandlingException as exc:
         if isinstance(exc.source, httpx.TimeoutException):
             raise ProviderTimeout(PROVIDER, "did not answer in time; try again") from exc

@@ -51,7 +51,8 @@ class ServerView:
         named: dict[str, Named] = {}
 
         async def near(ids: Collection[str] | None) -> Scores:
-            return _scores(await self._query([vector], schema.DENSE, None, where, ids, limit), named)
+            exact = models.SearchParams(exact=True)  # as the embedded index asks: the same ranking on both
+            return _scores(await self._query([vector], schema.DENSE, exact, where, ids, limit), named)
 
         async def worded(ids: Collection[str] | None) -> Scores:
             if not terms.indices:
@@ -66,7 +67,7 @@ class ServerView:
         self,
         query: list[Vector] | models.SparseVector,
         using: str,
-        params: models.SearchParams | None,
+        params: models.SearchParams,
         where: ChunkFilter,
         ids: Collection[str] | None,
         limit: int,
@@ -104,8 +105,10 @@ class ServerView:
         return {one.stored.chunk.id: one for one in found}
 
     async def count(self, where: ChunkFilter) -> int:
-        """How many live chunks are in scope."""
-        return len(await self.chunks(where))
+        """How many live chunks are in scope; of what they hold only the version is read, whatever their shape."""
+        await self._begin(where.book_id)
+        points = await scroll(self.client, self.collection, compile_filter(where), payload=[PARENT, GENERATION])
+        return len(await self._alive(where.book_id, points))
 
     async def book_ids(self) -> frozenset[str]:
         """The books that have any chunk here."""
@@ -176,9 +179,14 @@ def _dense_of(point: models.Record) -> tuple[Vector, ...]:
 
 
 async def scroll(
-    client: AsyncQdrantClient, collection: str, scope: models.Filter, *, with_vectors: bool = False
+    client: AsyncQdrantClient,
+    collection: str,
+    scope: models.Filter,
+    *,
+    with_vectors: bool = False,
+    payload: bool | list[str] = True,
 ) -> list[models.Record]:
-    """Every point that the filter lets through."""
+    """Every point that the filter lets through, with all, some or none of its payload."""
     found: list[models.Record] = []
     offset: Any = None
     while True:
@@ -188,7 +196,7 @@ async def scroll(
                 scroll_filter=scope,
                 limit=PAGE,
                 offset=offset,
-                with_payload=True,
+                with_payload=payload,
                 with_vectors=[schema.DENSE] if with_vectors else False,
             )
         found += records

@@ -1,27 +1,34 @@
 """Does the index hold what the ledger says? The doctor looks at every collection, chunk by chunk and field by field,
-and can mend what it finds: what nobody knows is dropped, what is wrong is forgotten and read again from the book's
-folder."""
+and can mend what it finds: what nobody knows is dropped, what is wrong is read again from the book's folder and
+replaced in place. It is alone with a book while it looks: a job under way would look like damage."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from lectern.domain.chunks import StampedChunk, chunks_digest
-from lectern.domain.errors import LecternError
+from lectern.domain.errors import IndexDamaged, LecternError
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import IngestionRecord
-from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
-from lectern.ingestion.replacing import change, clear
+from lectern.ingestion.ingest import Workshop, ingest_again
+from lectern.ingestion.replacing import change, collections_of, forget_changes, recover, retire, verify
 from lectern.ingestion.stamping import vector_key
-from lectern.ports import BookEntry, Change, ChunkIndex, Intent, Stand
-from lectern.reading.survey import survey
+from lectern.ports import BookEntry, Change, ChunkIndex, Intent, Stand, Unsettled
 
 Kind = Literal[
-    "orphan chunks", "outdated points", "damaged lesson", "unknown book", "left-over collection", "unused vectors"
+    "orphan chunks",
+    "outdated points",
+    "damaged lesson",
+    "stuck change",
+    "lost collection",
+    "unknown book",
+    "left-over collection",
+    "unused vectors",
+    "not examined",
 ]
 
 
@@ -37,56 +44,158 @@ class Finding:
 
 async def examine(shop: Workshop, *, mend: bool) -> AsyncIterator[Finding]:
     """Every disagreement between index and ledger; with `mend` each is put right."""
-    entries = {entry.manifest.book_id: entry for entry in await shop.ledger.books()}
-    for entry in entries.values():
-        async for finding in _examine_book(shop, entry, mend=mend):
+    books = {entry.manifest.book_id for entry in await shop.ledger.books()}
+    books |= {work.book_id for work in await shop.ledger.unsettled()}
+    whole = True
+    try:
+        books |= await _held(shop)
+    except LecternError as exc:  # each book may still have something to say
+        whole = False
+        yield Finding(kind="not examined", book_id=None, detail=str(exc))
+    for book_id in sorted(books):
+        for finding in await _alone_with(shop, book_id, mend=mend):
+            whole = whole and finding.mended
             yield finding
-    current = shop.shelf.current.index
-    for book_id in sorted(await current.read(lambda view: view.book_ids()) - entries.keys()):
-        finding = Finding(
-            kind="unknown book", book_id=book_id, detail="the index holds it, the ledger does not know it"
-        )
-        if mend:
-            await clear(shop.ledger, current, book_id)
-        yield replace(finding, mended=mend)
-    async for finding in _examine_vectors(shop, list(entries.values()), mend=mend):
-        yield finding
+    if mend and whole:  # a lost chunk's vector looks unused, and is what its lesson will be mended with
+        async for finding in _examine_vectors(shop):
+            yield finding
 
 
-async def _examine_book(shop: Workshop, entry: BookEntry, *, mend: bool) -> AsyncIterator[Finding]:
-    book_id = entry.manifest.book_id
-    rebuilt = shop.shelf.current.index.collection  # where an unfinished rebuild goes on
-    for collection in await shop.ledger.collections(book_id):
-        if collection not in {entry.collection_name, rebuilt}:
-            if mend:
-                await clear(shop.ledger, await shop.shelf.index(collection), book_id)
+async def _held(shop: Workshop) -> frozenset[str]:
+    """Every book that the index holds chunks of, known or not."""
+    return await shop.shelf.current.index.read(lambda view: view.book_ids())
+
+
+async def _alone_with(shop: Workshop, book_id: str, *, mend: bool) -> list[Finding]:
+    """One book's findings. Its trouble is one of them, and the next book is examined all the same."""
+    found: list[Finding] = []
+    try:
+        with shop.alone(book_id):
+            entry = await shop.ledger.book(book_id)  # as it stands now: it may have come or gone meanwhile
+            if entry is None:
+                found += await _examine_stranger(shop, book_id, mend=mend)
+            else:
+                await _Examination(shop, entry, found, mend=mend).go()
+    except Exception as exc:  # noqa: BLE001  # what cannot be understood here is for the operator to read
+        found.append(Finding(kind="not examined", book_id=book_id, detail=_said(exc)))
+    return found
+
+
+async def _examine_stranger(shop: Workshop, book_id: str, *, mend: bool) -> list[Finding]:
+    """What is left of a book that the ledger does not know: nobody can read it."""
+    held = {shop.shelf.current.index.collection} if book_id in await _held(shop) else set()
+    left = held | await collections_of(shop.ledger, book_id)
+    if mend:
+        for collection in left:
+            await retire(shop.ledger, shop.shelf, book_id, collection)
+    detail = "the index holds it, the ledger does not know it"
+    return [Finding(kind="unknown book", book_id=book_id, detail=detail, mended=mend)] if left else []
+
+
+class _Examination:
+    """One book under the doctor's eyes."""
+
+    def __init__(self, shop: Workshop, entry: BookEntry, found: list[Finding], *, mend: bool) -> None:
+        self.shop = shop
+        self.entry = entry
+        self.book_id = entry.manifest.book_id
+        self.found = found
+        self.mend = mend
+
+    def note(self, kind: Kind, detail: str, *, mended: bool) -> None:
+        self.found.append(Finding(kind=kind, book_id=self.book_id, detail=detail, mended=mended))
+
+    async def go(self) -> None:
+        await self._left_overs()
+        stuck = await self._stuck()
+        try:
+            index = await self.shop.shelf.index(self.entry.collection_name)
+        except IndexDamaged as exc:
+            self.note("lost collection", f"{exc}; then: {self._command()}", mended=False)
+            return
+        if not stuck:  # of a change that is not done, both versions may be needed
+            await self._remnants(index)
+        await self._lessons(index, stuck)
+        if self.mend and (entry := await self.shop.ledger.book(self.book_id)):
+            await verify(self.shop.ledger, self.shop.shelf, entry)
+
+    async def _left_overs(self) -> None:
+        """Collections that no reader is served from, and that no unfinished rebuild goes on in."""
+        needed = {self.entry.collection_name, self.shop.shelf.current.index.collection}
+        for collection in sorted(await collections_of(self.shop.ledger, self.book_id) - needed):
+            if self.mend:
+                await retire(self.shop.ledger, self.shop.shelf, self.book_id, collection)
             detail = f"chunks of an earlier embedder are still in {collection!r}"
-            yield Finding(kind="left-over collection", book_id=book_id, detail=detail, mended=mend)
-    index = await shop.shelf.index(entry.collection_name)
-    if remnants := await _remnants(shop, index, book_id, drop=mend):
-        detail = f"{remnants} of versions that readers no longer see"
-        yield Finding(kind="outdated points", book_id=book_id, detail=detail, mended=mend)
-    records = await shop.ledger.records(book_id, entry.collection_name)
-    where = ChunkFilter(book_id=book_id)
-    held = {str(stored.chunk.id): stored for stored in await index.read(lambda view: view.chunks(where))}
-    orphans, damaged = await asyncio.to_thread(_compare, held, records)
-    if orphans:
-        if mend:
-            await _drop(shop, entry, index, orphans, ())
-        yield Finding(kind="orphan chunks", book_id=book_id, detail=f"{len(orphans)} that no lesson has", mended=mend)
-    if damaged:
-        trouble = await _read_again(shop, entry, index, damaged) if mend else None
+            self.note("left-over collection", detail, mended=self.mend)
+
+    async def _stuck(self) -> list[Unsettled]:
+        """Changes that were written down and are not done, though no job is under way."""
+        waiting = [work for work in await self.shop.ledger.unsettled() if work.book_id == self.book_id]
+        if not self.mend or not waiting:
+            for work in waiting:
+                self.note("stuck change", f"number {work.number} could not be completed", mended=False)
+            return waiting
+        stuck = [one.work for one in await recover(self.shop.ledger, self.shop.shelf, self.book_id)]
+        for work in waiting:
+            if work.number not in {one.number for one in stuck}:
+                self.note("stuck change", f"number {work.number} has been completed now", mended=True)
+        return [work for work in stuck if not await self._of_a_rebuild(work)]
+
+    async def _of_a_rebuild(self, work: Unsettled) -> bool:
+        """A rebuild for another embedder that got stuck is begun anew: nobody is served from it yet."""
+        if work.collection == self.entry.collection_name:
+            return False
+        await retire(self.shop.ledger, self.shop.shelf, self.book_id, work.collection)
+        self.note("stuck change", f"number {work.number} is dropped; begin anew: {self._command()}", mended=True)
+        return True
+
+    async def _remnants(self, index: ChunkIndex) -> None:
+        if remnants := await index.remnants(self.book_id, set(), drop=self.mend):
+            detail = f"{remnants} of versions that readers no longer see"
+            self.note("outdated points", detail, mended=self.mend)
+
+    async def _lessons(self, index: ChunkIndex, stuck: Sequence[Unsettled]) -> None:
+        """Compare; what is wrong is replaced in place, and only then is dropped what no lesson has."""
+        records = await self.shop.ledger.records(self.book_id, self.entry.collection_name)
+        where = ChunkFilter(book_id=self.book_id)
+        held = {str(stored.chunk.id): stored for stored in await index.read(lambda view: view.chunks(where))}
+        orphans, damaged = await asyncio.to_thread(_compare, held, records)
+        trouble = None
+        if self.mend and (damaged or stuck):
+            trouble = await self._read_again({record.source_file for record in damaged}, stuck)
+        elif self.mend and orphans:
+            await _drop(self.shop, self.entry, index, orphans)
+        mended = self.mend and trouble is None
+        for work in stuck if self.mend else ():
+            detail = f"number {work.number} is dropped, and its lessons are read again"
+            self.note("stuck change", trouble or detail, mended=mended)
+        if orphans:
+            self.note("orphan chunks", f"{len(orphans)} that no lesson has", mended=mended)
         for record in damaged:
-            detail = record.source_file if trouble is None else f"{record.source_file}: {trouble}"
-            yield Finding(kind="damaged lesson", book_id=book_id, detail=detail, mended=mend and trouble is None)
-    if mend and (mended := await shop.ledger.book(book_id)):
-        await shop.shelf.verify(mended)
+            detail = f"{record.source_file}: {trouble}" if trouble else record.source_file
+            self.note("damaged lesson", detail, mended=mended)
+
+    async def _read_again(self, doubted: set[str], stuck: Sequence[Unsettled]) -> str | None:
+        """Ingest the book as if these files, and those that stuck changes are about, had been edited. Says why where
+        that cannot be done; then nothing has been taken away, and the changes stay written down."""
+        shop, entry = self.shop, self.entry
+        if entry.collection_name != shop.shelf.current.index.collection:
+            return f"it is of another embedder; run: {self._command()}"
+        for intent in (intent for work in stuck for intent in work.intents):
+            doubted |= {*intent.retired, *(record.source_file for record in intent.records)}
+        try:
+            await ingest_again(shop, Path(entry.source), self.book_id, frozenset(doubted))
+        except Exception as exc:  # noqa: BLE001  # the same: an engine that refuses is a finding, not the end
+            return f"it could not be read again ({_said(exc)}); run: lectern ingest PATH --book {self.book_id}"
+        await forget_changes(shop.ledger, self.book_id, entry.collection_name)
+        return None
+
+    def _command(self) -> str:
+        return f"lectern ingest {self.entry.source} --book {self.book_id}"
 
 
-async def _remnants(shop: Workshop, index: ChunkIndex, book_id: str, *, drop: bool) -> int:
-    with shop.alone(book_id):
-        pending = {work.number for work in await shop.ledger.unsettled()}
-        return await index.remnants(book_id, pending, drop=drop)
+def _said(exc: Exception) -> str:
+    return str(exc) if isinstance(exc, LecternError) else f"{type(exc).__name__}: {exc}"
 
 
 def _compare(
@@ -103,46 +212,23 @@ def _compare(
     return orphans, damaged
 
 
-async def _drop(
-    shop: Workshop, entry: BookEntry, index: ChunkIndex, chunks: Sequence[str], retired: Sequence[str]
-) -> None:
-    book_id = entry.manifest.book_id
+async def _drop(shop: Workshop, entry: BookEntry, index: ChunkIndex, chunks: Sequence[str]) -> None:
     gone = Change(put=(), drop=tuple(chunks), language=entry.manifest.language)
-    with shop.alone(book_id):
-        await change(shop.ledger, index, book_id, [Intent(change=gone, records=(), retired=tuple(retired))])
+    await change(shop.ledger, index, entry.manifest.book_id, [Intent(change=gone, records=(), retired=())])
 
 
-async def _read_again(
-    shop: Workshop, entry: BookEntry, index: ChunkIndex, damaged: Sequence[IngestionRecord]
-) -> str | None:
-    """Forget what is wrong and ingest the book; says why where that cannot be done, and then nothing is taken away."""
-    book_id, folder = entry.manifest.book_id, Path(entry.source)
-    if entry.collection_name != shop.shelf.current.index.collection:
-        return f"it is of another embedder; run: lectern ingest {entry.source} --book {book_id}"
-    try:
-        await asyncio.to_thread(survey, folder, book_id=book_id, rules=shop.rules)
-        bad = [chunk for record in damaged for chunk in record.chunk_ids]
-        await _drop(shop, entry, index, bad, [record.source_file for record in damaged])
-        async for _ in ingest(IngestRequest(folder=folder, book_id=book_id, replace=True), shop):
-            pass
-    except LecternError as exc:
-        return f"it could not be read again ({exc}); run: lectern ingest PATH --book {book_id}"
-    return None
-
-
-async def _examine_vectors(shop: Workshop, entries: list[BookEntry], *, mend: bool) -> AsyncIterator[Finding]:
+async def _examine_vectors(shop: Workshop) -> AsyncIterator[Finding]:
     """The cache keeps vectors of texts that no book has any more. Only mending looks for them: it means reading all."""
-    if not mend:
-        return
     used: set[str] = set()
-    for entry in entries:
-        try:
-            stand = await shop.shelf.stand(entry)
-        except LecternError:
-            return  # an embedder that cannot run here may need its vectors elsewhere
-        used |= await _used(stand, entry.manifest.book_id)
-        if entry.collection_name != shop.shelf.current.index.collection:
-            used |= await _used(shop.shelf.current, entry.manifest.book_id)  # an unfinished rebuild
+    try:
+        for entry in await shop.ledger.books():
+            used |= await _used(await shop.shelf.stand(entry), entry.manifest.book_id)
+            if entry.collection_name != shop.shelf.current.index.collection:
+                used |= await _used(shop.shelf.current, entry.manifest.book_id)  # an unfinished rebuild
+    except LecternError:
+        return  # an embedder that cannot run here may need its vectors elsewhere
+    if shop.running:
+        return  # a job has vectors in the cache whose chunks are still to come
     pruned = await shop.vectors.prune(used)
     if pruned:
         yield Finding(kind="unused vectors", book_id=None, detail=f"{pruned} that no chunk uses", mended=True)

@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lectern.domain.books import Manifest, Problem, Survey
+from lectern.domain.books import Problem, Survey
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import Busy, IndexDamaged, LecternError, SourceError
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, Forecast, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
-from lectern.ingestion.replacing import ReadReplacement, change, clear, intent_of, recover
+from lectern.ingestion.replacing import ReadReplacement, change, collections_of, intent_of, recover, retire, trusted
 from lectern.ingestion.report import Tally
-from lectern.ingestion.stamping import VectorSource
-from lectern.ports import BookEntry, Change, Embedder, Intent, Ledger, Shelf, Stand, VectorCache
+from lectern.ingestion.stamping import VectorSource, language_warning
+from lectern.ports import BookEntry, Change, Intent, Ledger, Shelf, Stand, VectorCache
 from lectern.reading.lessons import FileChanged, ReadLesson, read_lesson
 from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
@@ -37,6 +37,7 @@ class IngestRequest:
     mode: Mode = "incremental"
     dry_run: bool = False
     replace: bool = False  # go on although the folder looks like another book
+    doubted: frozenset[str] | None = None  # the doctor's: files to read again whatever the ledger says of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +66,29 @@ async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEve
     """Bring the index to what the folder says. `Finished` comes last, failed or not; a dry run ends with its plan."""
     found = await _survey(request, shop)
     with shop.alone(found.manifest.book_id):
-        number = 0 if request.dry_run else await shop.ledger.next_job_id(found.manifest.book_id)
-        tally = Tally(job_id=number, book_id=found.manifest.book_id, mode=request.mode, started_at=utc_now())
-        try:
-            async for event in _rounds(request, shop, found, tally):
-                yield event
-        except LecternError as exc:
-            yield Finished(job=tally.job("failed", str(exc)))
-            raise
-        if not request.dry_run:
-            yield Finished(job=tally.job("completed"))
+        async for event in _job(request, shop, found):
+            yield event
+
+
+async def ingest_again(shop: Workshop, folder: Path, book_id: str, doubted: frozenset[str]) -> None:
+    """For whoever is alone with the book already: read these files again, and whatever else has changed. Nothing is
+    taken away before its replacement is there; what no lesson has is swept last."""
+    request = IngestRequest(folder=folder, book_id=book_id, doubted=doubted)
+    async for _ in _job(request, shop, await _survey(request, shop)):
+        pass
+
+
+async def _job(request: IngestRequest, shop: Workshop, found: Survey) -> AsyncIterator[JobEvent]:
+    number = 0 if request.dry_run else await shop.ledger.next_job_id(found.manifest.book_id)
+    tally = Tally(job_id=number, book_id=found.manifest.book_id, mode=request.mode, started_at=utc_now())
+    try:
+        async for event in _rounds(request, shop, found, tally):
+            yield event
+    except LecternError as exc:
+        yield Finished(job=tally.job("failed", str(exc)))
+        raise
+    if not request.dry_run:
+        yield Finished(job=tally.job("completed"))
 
 
 async def _rounds(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally) -> AsyncIterator[JobEvent]:
@@ -103,8 +117,10 @@ async def _survey(request: IngestRequest, shop: Workshop) -> Survey:
 async def _begin(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally, *, patient: bool) -> _Run:
     """Finish what was left half done, plan, and refuse what would wipe the book out."""
     book_id, stand = found.manifest.book_id, shop.shelf.current
-    await recover(shop.ledger, shop.shelf, book_id)
-    records = await shop.ledger.records(book_id, stand.index.collection)
+    for stuck in await recover(shop.ledger, shop.shelf, book_id):
+        if stuck.work.collection == stand.index.collection and request.doubted is None:
+            raise stuck.error  # carried out later, it would undo what is done now
+    records = trusted(await shop.ledger.records(book_id, stand.index.collection), request.doubted)
     plan = plan_ingestion(found, records, request.mode)
     entry = await shop.ledger.book(book_id)
     if entry is None and not found.lessons and found.problems:
@@ -116,7 +132,7 @@ async def _begin(request: IngestRequest, shop: Workshop, found: Survey, tally: T
             known = await shop.ledger.records(book_id, entry.collection_name)
         refuse_wrong_book(found, known, plan_ingestion(found, known, request.mode))
     tally.begin(found, records, plan)
-    tally.problems += _language_warning(found.manifest, stand.embedder)
+    tally.problems += language_warning(found.manifest, stand.embedder)
     return _Run(request=request, shop=shop, stand=stand, found=found, plan=plan, tally=tally, patient=patient)
 
 
@@ -144,7 +160,7 @@ class _Run:
             reached("ingest.replaced")
             done += sum(_files(one.replacement) for one in read)
             yield LessonsIndexed(job=self.tally.job(), done=done, total=total)
-        if self.request.mode == "recreate":
+        if self.request.mode == "recreate" or self.request.doubted is not None:
             await self._sweep()
         await self._save_book(finished=True)
         await self._check()
@@ -220,7 +236,7 @@ class _Run:
         return intent_of(read, known, vectors, self.stand.embedder.fingerprint, self.found.manifest.language)
 
     async def _sweep(self) -> None:
-        """After a recreate nothing of the book may remain that this run did not produce."""
+        """After a recreate, or for the doctor, nothing of the book may remain that no lesson has."""
         book_id = self.found.manifest.book_id
         where = ChunkFilter(book_id=book_id)
         held = [stored.chunk.id for stored in await self.stand.index.read(lambda view: view.chunks(where))]
@@ -258,7 +274,7 @@ class _Run:
         """An engine that holds something else than it was given is found out here, not by a reader."""
         entry = await self.shop.ledger.book(self.found.manifest.book_id)
         assert entry is not None  # it was saved a moment ago
-        if not await self.shop.shelf.verify(entry):
+        if self.request.doubted is None and not await self.shop.shelf.verify(entry):
             raise IndexDamaged(
                 f"the index does not hold the {entry.total_chunks} chunks of {entry.manifest.book_id!r} it should; "
                 "run: lectern doctor --mend"
@@ -267,21 +283,9 @@ class _Run:
     async def _retire_others(self) -> None:
         """Once readers have gone over, what another embedder's collection holds of the book is dead weight."""
         book_id = self.found.manifest.book_id
-        for collection in await self.shop.ledger.collections(book_id):
+        for collection in await collections_of(self.shop.ledger, book_id):
             if collection != self.stand.index.collection:
-                await clear(self.shop.ledger, await self.shop.shelf.index(collection), book_id)
-
-
-def _language_warning(manifest: Manifest, embedder: Embedder) -> list[Problem]:
-    """Loud, because nothing else would show it: vectors of a language the model never read say little."""
-    spoken, language = embedder.languages, manifest.language
-    if spoken is None or language.partition("-")[0].lower() in spoken:
-        return []
-    message = (
-        f"the book's language is {language!r}, which {embedder.fingerprint!r} does not read: search will rest on "
-        "shared words alone. Choose another LECTERN_EMBEDDER, or set `language` if it is wrong"
-    )
-    return [Problem(file="lectern.toml", line=None, message=message, severity="warning")]
+                await retire(self.shop.ledger, self.shop.shelf, book_id, collection)
 
 
 def _files(replacement: Replacement) -> int:

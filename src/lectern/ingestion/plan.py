@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lectern.domain.books import LessonSource, Survey
+from lectern.domain.books import LessonSource, Problem, Survey
 from lectern.domain.chunks import parent_doc_id
-from lectern.domain.errors import BookNotFound, WrongBook
+from lectern.domain.errors import BookNotFound, SourceError, WrongBook
 from lectern.domain.jobs import IngestionRecord, Mode, Plan, Replacement
 
 Records = Mapping[str, IngestionRecord]
@@ -42,6 +42,12 @@ def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:
         )
     if not records:
         return
+    errors = {problem.file: _told(problem) for problem in survey.problems if problem.severity == "error"}
+    if errors and not survey.lessons:
+        raise SourceError(
+            f"none of the {survey.files_discovered} files can be read, so all {len(records)} lessons indexed as "
+            f"{book_id!r} would be removed; {next(iter(errors.values()))}. If they are to go, say --replace"
+        )
     hashes = {record.file_hash for record in records.values()}
     shared = any(lesson.source_file in records or lesson.source_file_hash in hashes for lesson in survey.lessons)
     if not shared:
@@ -50,10 +56,17 @@ def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:
             "it looks like another book. Give it its own --book ID, or say --replace"
         )
     if len(plan.deleted) * 2 > len(records):
+        broken = [errors[name] for name in plan.deleted if name in errors]
+        example = f"{plan.deleted[0]!r}" if not broken else f"{len(broken)} that cannot be read ({broken[0]})"
         raise WrongBook(
             f"{len(plan.deleted)} of the {len(records)} lessons indexed as {book_id!r} would be removed, for instance "
-            f"{plan.deleted[0]!r}. If that is meant, say --replace"
+            f"{example}. If that is meant, say --replace"
         )
+
+
+def _told(problem: Problem) -> str:
+    where = f"{problem.file!r}" if problem.line is None else f"{problem.file!r}, line {problem.line}"
+    return f"{where}: {problem.message}"
 
 
 def _moves(

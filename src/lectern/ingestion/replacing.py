@@ -1,20 +1,43 @@
 """From lessons that were read to an index that holds them: the intent is written down, carried out, settled. A
-process killed anywhere in between is mended by `recover`, which carries the intent out again."""
+process killed anywhere in between is mended by `recover`, which carries the intent out again. An intent that cannot be
+carried out stays written down: its own book is not served until the doctor has looked, every other book is."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from lectern.domain.books import LessonSource
 from lectern.domain.chunks import Chunk, StampedChunk, chunks_digest
 from lectern.domain.clock import utc_now
+from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError, ProviderError
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import IngestionRecord, Replacement
 from lectern.ingestion.stamping import VectorSource, stamp_chunks
 from lectern.ports import BookEntry, Change, ChunkIndex, IndexedChunk, Intent, Ledger, Shelf, Unsettled
 from lectern.reading.lessons import ReadLesson
+
+NO_COUNT = -1  # what no index holds: the count of a book of which nobody knows what it should hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stuck:
+    """A change that could not be carried out, and why."""
+
+    work: Unsettled
+    reason: Exception
+
+    @property
+    def error(self) -> LecternError:
+        """What to say to whoever wants to change the same book."""
+        if isinstance(self.reason, ProviderError):
+            return self.reason  # waiting may fix it
+        return IndexDamaged(
+            f"an earlier change of {self.work.book_id!r} could not be completed ({self.reason}); "
+            "run: lectern doctor --mend"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +51,12 @@ class ReadReplacement:
     def chunks(self) -> list[Chunk]:
         """Every chunk that will stand there."""
         return [chunk for lesson in self.lessons.values() for chunk in lesson.chunks]
+
+
+def trusted(records: Mapping[str, IngestionRecord], doubted: AbstractSet[str] | None) -> dict[str, IngestionRecord]:
+    """Records whose digests can be relied on; a doubted file has none, so that it counts as modified."""
+    doubted = doubted or frozenset()
+    return {name: replace(record, digest="") if name in doubted else record for name, record in records.items()}
 
 
 def intent_of(
@@ -53,6 +82,8 @@ def intent_of(
 async def change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequence[Intent]) -> None:
     """Write the intents down, carry them out, settle. Once begun it is finished, even where the caller is cancelled:
     an intent left behind would be carried out again by a later start, over newer chunks."""
+    if not intents:
+        return
     work = asyncio.ensure_future(_change(ledger, index, book_id, intents))
     try:
         await asyncio.shield(work)
@@ -67,36 +98,105 @@ async def _change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequ
     await _carry_out(ledger, index, work)
 
 
-async def recover(ledger: Ledger, shelf: Shelf, book_id: str | None = None) -> None:
-    """Carry out what a killed process, or a server that went away, left half done; of one book or of all."""
+async def recover(ledger: Ledger, shelf: Shelf, book_id: str | None = None) -> list[Stuck]:
+    """Carry out what a killed process, or a server that went away, left half done; of one book or of all. Gives what
+    cannot be carried out: it stays written down, and nothing of that book and collection is done out of turn."""
+    stuck: list[Stuck] = []
+    blocked: dict[tuple[str, str], Exception] = {}
     for work in await ledger.unsettled():
-        if book_id in {None, work.book_id}:
-            await _carry_out(ledger, await shelf.index(work.collection), work)
+        if book_id not in {None, work.book_id}:
+            continue
+        where = (work.book_id, work.collection)
+        if where not in blocked:
+            try:
+                await _carry_out_again(ledger, shelf, work)
+            except Exception as exc:  # noqa: BLE001  # whatever it is, it must not keep the other books shut
+                blocked[where] = exc
+        if where in blocked:
+            stuck.append(Stuck(work=work, reason=blocked[where]))
+    return stuck
+
+
+async def _carry_out_again(ledger: Ledger, shelf: Shelf, work: Unsettled) -> None:
+    if not work.intents:
+        raise IndexMismatch("what was written down of it cannot be read by this version")
+    await _carry_out(ledger, await shelf.index(work.collection), work)
 
 
 async def verify_all(ledger: Ledger, shelf: Shelf) -> None:
     """Look at every book once: an index that lost something is not served as if the book were shorter."""
     for entry in await ledger.books():
-        await shelf.verify(entry)
+        await verify(ledger, shelf, entry)
+
+
+async def verify(ledger: Ledger, shelf: Shelf, entry: BookEntry) -> bool:
+    """Whether a book can be served; one with a change half done may hold two versions of a lesson, so it cannot."""
+    here = (entry.manifest.book_id, entry.collection_name)
+    half_done = here in {(work.book_id, work.collection) for work in await ledger.unsettled()}
+    return await shelf.verify(replace(entry, total_chunks=NO_COUNT) if half_done else entry)
+
+
+async def forget_changes(ledger: Ledger, book_id: str, collection: str) -> None:
+    """What was written down for a book in a collection is not to be done any more."""
+    for work in await ledger.unsettled():
+        if (work.book_id, work.collection) == (book_id, collection):
+            await ledger.forget(work.number)
+
+
+async def collections_of(ledger: Ledger, book_id: str) -> set[str]:
+    """Every collection that holds, or was about to hold, lessons of the book."""
+    written = {work.collection for work in await ledger.unsettled() if work.book_id == book_id}
+    return {*await ledger.collections(book_id), *written}
 
 
 async def clear(ledger: Ledger, index: ChunkIndex, book_id: str) -> int:
-    """Take a book out of a collection; how many chunks that were."""
+    """Take a book out of a collection, with every change of it that is still written down: carried out later, that
+    would bring chunks back. How many chunks that were."""
+    await forget_changes(ledger, book_id, index.collection)
     records = await ledger.records(book_id, index.collection)
-    where = ChunkFilter(book_id=book_id)
-    held = [stored.chunk.id for stored in await index.read(lambda view: view.chunks(where))]
+    held = await _held(index, book_id)
+    named = {chunk for record in records.values() for chunk in record.chunk_ids}
     if held or records:
-        dropped = Change(put=(), drop=tuple(held), language="en")  # nothing is put, so no words are split
+        drop = tuple(sorted(named if held is None else named | held))
+        dropped = Change(put=(), drop=drop, language="en")  # nothing is put, so no words are split
         await change(ledger, index, book_id, [Intent(change=dropped, records=(), retired=tuple(records))])
-    return len(held)
+    await index.remnants(book_id, set(), drop=True)
+    return len(named if held is None else held)
+
+
+async def _held(index: ChunkIndex, book_id: str) -> set[str] | None:
+    """The chunks of a book in a collection; None where they are of a shape that this version does not read."""
+    where = ChunkFilter(book_id=book_id)
+    try:
+        return {str(stored.chunk.id) for stored in await index.read(lambda view: view.chunks(where))}
+    except IndexMismatch:
+        return None
+
+
+async def retire(ledger: Ledger, shelf: Shelf, book_id: str, collection: str) -> int:
+    """The same for a collection that may be gone, or damaged beyond reading: then it holds nothing that anybody could
+    be served, and only the ledger has to hear of it."""
+    try:
+        return await clear(ledger, await shelf.index(collection), book_id)
+    except IndexDamaged:
+        if collection == shelf.current.index.collection:
+            raise  # it serves other books, which need it mended
+    await forget_changes(ledger, book_id, collection)
+    records = tuple(await ledger.records(book_id, collection))
+    nothing = Intent(change=Change(put=(), drop=(), language="en"), records=(), retired=records)
+    number = await ledger.intend(book_id, collection, [nothing])
+    await ledger.settle(Unsettled(number=number, book_id=book_id, collection=collection, intents=(nothing,)))
+    await ledger.forget(number)
+    return 0
 
 
 async def remove(ledger: Ledger, shelf: Shelf, entry: BookEntry) -> int:
     """Take a book out of every collection, then out of the ledger; how many chunks that were. Killed in between, it is
     a shorter book that can be removed again."""
     book_id, dropped = entry.manifest.book_id, 0
-    for collection in {entry.collection_name, *await ledger.collections(book_id)}:
-        dropped += await clear(ledger, await shelf.index(collection), book_id)
+    await recover(ledger, shelf, book_id)  # so that the ledger names every chunk there is
+    for collection in {entry.collection_name, *await collections_of(ledger, book_id)}:
+        dropped += await retire(ledger, shelf, book_id, collection)
     await ledger.remove_book(book_id)
     return dropped
 

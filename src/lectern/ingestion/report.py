@@ -39,7 +39,9 @@ class Tally:
         """Take over what is known before the first lesson is read; again when a file changed meanwhile."""
         self.discovered = survey.files_discovered
         self.unchanged = set(plan.unchanged) if plan.mode == "incremental" else set()
-        there = {lesson.source_file for lesson in survey.lessons} | {problem.file for problem in survey.problems}
+        lessons = {lesson.source_file for lesson in survey.lessons}
+        self.processed &= lessons  # one that broke or went since the last round is not counted as done as well
+        there = lessons | {problem.file for problem in survey.problems}
         self.deleted_files = (self.deleted_files | set(plan.deleted)) - there
         self.problems = list(survey.problems)
         self.after = {chunk for record in records.values() for chunk in record.chunk_ids}
@@ -68,6 +70,7 @@ class Tally:
         duration = time.monotonic() - self._begun
         before = self.before or set()
         errors = tuple(problem for problem in self.problems if problem.severity == "error")
+        failed = {problem.file for problem in errors}  # each file counts once: failed, else processed, else skipped
         return IngestionJob(
             job_id=self.job_id,
             book_id=self.book_id,
@@ -79,9 +82,9 @@ class Tally:
             duration_seconds=round(duration, 3) if over else None,
             error_message=error_message,
             files_discovered=self.discovered,
-            files_processed=len(self.processed),
-            files_skipped=len(self.unchanged - self.processed),
-            files_failed=len({problem.file for problem in errors}),
+            files_processed=len(self.processed - failed),
+            files_skipped=len(self.unchanged - self.processed - failed),
+            files_failed=len(failed),
             files_deleted=len(self.deleted_files),
             chunks_created=len(self.after - before),
             chunks_deleted=len(before - self.after),

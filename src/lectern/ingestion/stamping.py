@@ -1,5 +1,5 @@
-"""Vectors and stamps for chunks that go into the index: nothing is embedded twice, and a stamp moves only with its
-payload."""
+"""Vectors and stamps for chunks that go into the index: nothing is embedded twice, a stamp moves only with its
+payload, and vectors that will say little are said to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from lectern.domain.books import Manifest, Problem
 from lectern.domain.chunks import Chunk, Stamp, StampedChunk
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import ProviderError
@@ -79,3 +80,15 @@ def stamp_chunks(fresh: Sequence[Chunk], held: Mapping[str, StampedChunk], model
             )
         stamped.append(StampedChunk(chunk=chunk, stamp=stamp))
     return stamped
+
+
+def language_warning(manifest: Manifest, embedder: Embedder) -> list[Problem]:
+    """Loud, because nothing else would show it: vectors of a language the model never read say little."""
+    spoken, language = embedder.languages, manifest.language
+    if spoken is None or language.partition("-")[0].lower() in spoken:
+        return []
+    message = (
+        f"the book's language is {language!r}, which {embedder.fingerprint!r} does not read: search will rest on "
+        "shared words alone. Choose another LECTERN_EMBEDDER, or set `language` if it is wrong"
+    )
+    return [Problem(file="lectern.toml", line=None, message=message, severity="warning")]

@@ -13,7 +13,7 @@ from lectern.reading.headings import explicit_id, plain
 
 _MKDOCS_DROPPED = re.compile(r"[^\w\s-]")
 _MKDOCS_GAPS = re.compile(r"[-\s]+")
-_MKDOCS_COUNT = re.compile(r"(.*)_([0-9]+)")
+_MKDOCS_COUNT = re.compile(r"(.*)_([0-9]{1,500})")  # more digits are no count, and 4,300 no number to Python
 _KEPT = ("L", "M", "Nd", "Nl", "Pc")  # letters, marks, digits, letter numbers, underscores
 
 

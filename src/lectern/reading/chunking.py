@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from lectern.reading.blocks import Body
 from lectern.reading.fences import balanced
@@ -14,6 +15,7 @@ from lectern.reading.sections import Section
 
 SLACK = 1.15  # a chunk may exceed its share by this where the alternative is a crumb
 CRUMB = 0.25  # of the target: too little to stand alone
+HEADINGS = 1 / 8  # of a chunk's characters: so many of headings go with anything, be it a listing of twice its size
 
 
 @dataclass(slots=True)
@@ -42,25 +44,29 @@ class Draft:
 
     def sections(self) -> tuple[tuple[int, str, str], ...]:
         """Where sections begin in the text, with their titles and anchors; nothing where there is only one."""
-        found, at = [], -len(self.pieces[0].shown) + len(self.pieces[0].shown.lstrip())
-        for number, piece in enumerate(self.pieces):
-            at += len(piece.gap) if number else 0
-            if piece.opens:
-                found.append((max(at, 0), *piece.opens))
-            at += len(piece.shown)
-        return tuple(found) if len(found) > 1 else ()
+        if sum(1 for piece in self.pieces if piece.opens) <= 1:
+            return ()
+        parts = self._parts()
+        text = "".join(parts)
+        trimmed = len(text) - len(text.lstrip())
+        ends = list(accumulate(map(len, parts), initial=-trimmed))
+        marks = zip(ends[1::2], self.pieces, strict=True)  # a piece begins where its gap ends
+        return tuple((max(at, 0), *piece.opens) for at, piece in marks if piece.opens)
 
     def text(self) -> str:
         """The author's lines, brought to the margin where a chunk begins inside a list, every fence closed."""
-        first = self.pieces[0].shown
-        shift = len(first) - len(first.lstrip(" \t"))
-        parts = [_outdented(first, shift)]
+        return balanced("".join(self._parts()).strip())
+
+    def _parts(self) -> list[str]:
+        """Each piece after its gap, in turn; nothing stands before the first."""
+        parts = ["", _outdented(self.pieces[0].shown)]
         for piece in self.pieces[1:]:
             parts += [piece.gap, piece.shown]
-        return balanced("".join(parts).strip())
+        return parts
 
 
-def _outdented(text: str, shift: int) -> str:
+def _outdented(text: str) -> str:
+    shift = len(text) - len(text.lstrip(" \t"))
     if not shift:
         return text
     return "\n".join(line[min(shift, len(line) - len(line.lstrip(" \t"))) :] for line in text.split("\n"))
@@ -79,26 +85,34 @@ def drafts_of(body: Body, sections: list[Section], rules: ReadingRules) -> list[
         if section.title and unit.pieces:
             unit.pieces[0] = replace(unit.pieces[0], opens=(section.title, section.anchor))
         units.append(unit)
-    packed = [draft for unit in _grouped(_carried(units), rules) for draft in _packed(unit, rules)]
+    packed = [draft for unit in _grouped(_carried(units, rules), rules) for draft in _packed(unit, rules)]
     return _long_enough(packed, rules.min_chars)
 
 
-def _carried(units: list[Draft]) -> list[Draft]:
+def _carried(units: list[Draft], rules: ReadingRules) -> list[Draft]:
     """A heading without text of its own goes along with the section that follows (the last one: with the one before),
-    and takes nothing of that section's name and place away."""
+    and takes nothing of that section's name and place away. More of them than a chunk holds are a chunk themselves."""
     out: list[Draft] = []
-    bare: list[Piece] = []
+    bare: Draft | None = None  # headings on their way, under the last one's name
+    size, chars = 0.0, 0
     for unit in units:
-        pieces = bare + unit.pieces
-        if all(piece.heading for piece in pieces):
-            bare = pieces
-        else:
-            out.append(replace(unit, pieces=pieces))
-            bare = []
+        if not all(piece.heading for piece in unit.pieces):
+            out.append(replace(unit, pieces=[*bare.pieces, *unit.pieces]) if bare else unit)
+            bare = None
+            continue
+        more, length = unit.size, sum(len(piece.shown) for piece in unit.pieces)
+        if bare and (size + more > rules.target_tokens or chars + length > rules.max_chars):
+            out.append(bare)
+            bare = None
+        if bare is None:
+            bare, size, chars = replace(unit, pieces=[]), 0.0, 0
+        bare.pieces += unit.pieces
+        bare.title, bare.trail, bare.anchor = unit.title, unit.trail, unit.anchor
+        size, chars = size + more, chars + length
     if bare and out:
-        out[-1].pieces += bare
+        out[-1].pieces += bare.pieces
     elif bare:
-        out.append(replace(units[-1], pieces=bare))
+        out.append(bare)
     return out
 
 
@@ -142,26 +156,40 @@ def _packed(unit: Draft, rules: ReadingRules) -> list[Draft]:
 
 def _filled(unit: Draft, limit: float, rules: ReadingRules) -> list[Draft]:
     drafts = [replace(unit, pieces=[])]
-    size, chars = 0.0, 0
+    held = _Held()
     for piece in unit.pieces:
-        held, length = drafts[-1].pieces, len(piece.shown)
-        fits = size + piece.size <= limit and chars + length <= rules.max_chars
-        if held and not fits and not _belongs(piece, held, size, rules):
+        fits = held.size + piece.size <= limit and held.chars + len(piece.shown) <= rules.max_chars
+        if drafts[-1].pieces and not fits and not _belongs(piece, held, rules):
             drafts.append(replace(unit, pieces=[]))
-            size, chars = 0.0, 0
+            held = _Held()
         drafts[-1].pieces.append(piece)
-        size, chars = size + piece.size, chars + length
+        held.add(piece)
     return drafts
 
 
-def _belongs(piece: Piece, held: list[Piece], size: float, rules: ReadingRules) -> bool:
+@dataclass(slots=True)
+class _Held:
+    """What a draft holds so far, counted as it grows: counting it anew for every piece would take a square of time."""
+
+    size: float = 0.0
+    chars: int = 0
+    bare: bool = True  # nothing but headings
+
+    def add(self, piece: Piece) -> None:
+        self.size, self.chars = self.size + piece.size, self.chars + len(piece.shown)
+        self.bare = self.bare and piece.heading
+
+
+def _belongs(piece: Piece, held: _Held, rules: ReadingRules) -> bool:
     """Whether a piece stays with what is held although both are more than the target: a heading is not left behind, nor
-    the one line that leads to a listing."""
-    if all(other.heading for other in held):
-        return True
-    target, chars = rules.target_tokens, sum(len(other.shown) for other in held)
-    small = size < CRUMB * target and size + piece.size <= 2 * target
-    return small and piece.size > target / 2 and chars + len(piece.shown) <= 2 * rules.max_chars
+    the one line that leads to a listing. Headings that are themselves as long as a text are."""
+    size, chars = held.size + piece.size, held.chars + len(piece.shown)
+    if held.bare and piece.heading:
+        return size <= 2 * rules.target_tokens and chars <= rules.max_chars
+    if held.bare:
+        return held.chars <= rules.max_chars * HEADINGS or chars <= 2 * rules.max_chars
+    small = held.size < CRUMB * rules.target_tokens and size <= 2 * rules.target_tokens
+    return small and piece.size > rules.target_tokens / 2 and chars <= 2 * rules.max_chars
 
 
 def _long_enough(drafts: list[Draft], least: int) -> list[Draft]:

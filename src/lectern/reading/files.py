@@ -4,7 +4,6 @@ opened. A file is read once, whole, without blocking, and its text is UTF-8 or n
 from __future__ import annotations
 
 import os
-import re
 import stat
 import unicodedata
 from collections.abc import Iterable
@@ -22,7 +21,6 @@ SIDE_FILES = frozenset(
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})  # and every hidden one: never part of a book
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_NUMBERS = re.compile(r"(\d+)")
 
 
 @dataclass(slots=True)

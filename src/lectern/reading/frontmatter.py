@@ -12,6 +12,7 @@ import yaml
 
 from lectern.domain.books import Problem
 from lectern.reading import values
+from lectern.reading.labels import one_line
 from lectern.reading.problems import Unreadable, warning
 from lectern.reading.yamltree import composed, pairs, texts
 
@@ -21,7 +22,6 @@ _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _YAML_LINE = re.compile(r"[\w.-]+[ \t]*:(?:[ \t]|$)|[ \t]|-[ \t]|-$|#|[\]}\"']", re.MULTILINE)
 _HEADING_LINE = re.compile(r"#{1,6}[ \t]")
-MAX_TEXT = 300  # characters of a title or label; more is a mistake and would be repeated in every chunk
 MAX_POSITION = 1e6
 _ALIASES = {
     "cefr_level": "proficiency_level",
@@ -158,9 +158,7 @@ class _Taker:
         if written is None or len(written) > 1:
             self.warn(line, f"{name!r} in the front matter is not a single text and is ignored; write one line")
             return None
-        if not written:
-            return None
-        return written[0] if len(written[0]) <= MAX_TEXT else written[0][: MAX_TEXT - 1].rstrip() + "…"
+        return one_line(written[0]) or None if written else None
 
     def number(self, name: str) -> int | None:
         written, line = self.seen.get(name, ([], 0))

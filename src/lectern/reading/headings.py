@@ -10,6 +10,8 @@ from functools import lru_cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from lectern.reading.labels import one_line
+
 MAX_TITLE = 200  # characters; a longer heading is cut for trails, its line stays whole in the text
 MAX_INDENT, MAX_LEVEL = 3, 6  # CommonMark's
 MAX_INLINE = 400  # characters of a heading that are parsed inline; a longer one is taken as it is written
@@ -34,8 +36,7 @@ def explicit_id(written: str) -> tuple[str, str | None]:
 
 def heading_text(written: str) -> str:
     """A heading's words: no emphasis marks, link targets, tags or explicit id."""
-    words = " ".join(plain(explicit_id(written)[0]).split())
-    return words if len(words) <= MAX_TITLE else words[: MAX_TITLE - 1].rstrip() + "…"
+    return one_line(plain(explicit_id(written)[0]), MAX_TITLE)
 
 
 def atx(line: str) -> str | None:

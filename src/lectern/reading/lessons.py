@@ -15,7 +15,7 @@ from lectern.domain.chunks import Chunk, ChunkId, SectionMark, chunk_id, content
 from lectern.reading.blocks import read_body
 from lectern.reading.chunking import Draft, drafts_of
 from lectern.reading.files import read_bytes
-from lectern.reading.problems import Unreadable, error
+from lectern.reading.problems import Unreadable, error, unforeseen
 from lectern.reading.rules import DEFAULT_RULES, ReadingRules
 from lectern.reading.sections import sections_of
 from lectern.reading.texts import lesson_text
@@ -51,9 +51,15 @@ def read_lesson(
     if hashlib.sha256(raw).hexdigest() != source.source_file_hash:
         raise FileChanged(source.source_file)
     try:
-        lesson = lesson_text(source.source_file, raw, rules)
+        return _cut(source, raw, manifest, rules)
     except Unreadable as exc:
         return ReadLesson(chunks=(), problems=(exc.problem(source.source_file),))
+    except Exception as exc:  # noqa: BLE001  # one file never stops the others, whatever is in it
+        return ReadLesson(chunks=(), problems=(unforeseen(source.source_file, exc),))
+
+
+def _cut(source: LessonSource, raw: bytes, manifest: Manifest, rules: ReadingRules) -> ReadLesson:
+    lesson = lesson_text(source.source_file, raw, rules)
     body = read_body(lesson.body, mdx=source.source_file.lower().endswith(".mdx"))
     drafts = drafts_of(body, sections_of(body, source.lesson_title, manifest.site), rules)
     texts = [draft.text() for draft in drafts]

@@ -12,11 +12,13 @@ from typing import Any, cast
 from lectern.domain.books import LAYERS, LEVELS, SITES, TIERS, Defaults, ModuleInfo, Site
 from lectern.domain.errors import BadManifest
 from lectern.reading.files import read_bytes
+from lectern.reading.labels import one_line
 from lectern.reading.problems import Unreadable
 from lectern.reading.slugs import slugged
 
 MANIFEST = "lectern.toml"
 MAX_MANIFEST_BYTES = 1024 * 1024
+MAX_LANGUAGE = 35  # characters; what BCP 47 asks software to allow
 _PASSED_OVER = frozenset({"docs", "src", "source", "content", "book", "modules", "site"})
 _KEYS = {
     "": ("book_id", "title", "base_url", "site", "exclude", "language", "modules", "defaults", "reader", "limits"),
@@ -73,7 +75,7 @@ def _declared(data: dict[str, Any]) -> Declared:
     site = _choice(data, "site", SITES)
     return Declared(
         book_id=slugged(book_id) if (book_id := _text(data, "book_id")) else None,
-        title=_text(data, "title"),
+        title=_title(data),
         base_url=_base_url(data),
         site=cast("Site", site) if site else None,
         exclude=_patterns(data),
@@ -92,7 +94,7 @@ def _declared(data: dict[str, Any]) -> Declared:
 
 
 def _wrong(key: str, value: object, wanted: str) -> BadManifest:
-    return BadManifest(f"{MANIFEST}: {key} = {value!r} cannot be used; write {wanted}")
+    return BadManifest(f"{MANIFEST}: {key} = {value!r:.200} cannot be used; write {wanted}")
 
 
 def _check_keys(table: dict[str, Any], name: str) -> None:
@@ -120,6 +122,13 @@ def _text(data: dict[str, Any], key: str, where: str = "") -> str | None:
     return " ".join(value.split())
 
 
+def _title(data: dict[str, Any], where: str = "") -> str | None:
+    written = _text(data, "title", where)
+    if written is not None and not one_line(written):
+        raise _wrong(where + "title", written, "a text in quotes")
+    return one_line(written) if written is not None else None
+
+
 def _choice(data: dict[str, Any], key: str, allowed: tuple[str, ...], where: str = "") -> str | None:
     value = data.get(key)
     if value is not None and value not in allowed:
@@ -137,23 +146,24 @@ def _number(data: dict[str, Any], key: str, allowed: tuple[int, ...] | range, wh
 
 def _base_url(data: dict[str, Any]) -> str | None:
     url = _text(data, "base_url")
-    if url is not None and not (url.startswith(("http://", "https://", "/")) and " " not in url):
+    if url is not None and not (url.startswith(("http://", "https://", "/")) and " " not in url and url.isprintable()):
         raise _wrong("base_url", url, 'where the pages are published, such as "https://example.org/docs"')
     return url
 
 
 def _patterns(data: dict[str, Any]) -> tuple[str, ...]:
     patterns = data.get("exclude", [])
-    if not isinstance(patterns, list) or not all(isinstance(item, str) and item.strip() for item in patterns):
+    if not isinstance(patterns, list) or not all(
+        isinstance(item, str) and item.strip() and item.isprintable() for item in patterns
+    ):
         raise _wrong("exclude", patterns, 'a list of patterns such as ["blog/**"]')
     return tuple(patterns)
 
 
 def _language(data: dict[str, Any]) -> str:
-    language = _text(data, "language")
-    if language is None:
-        return "en"
-    if not all(part.isalnum() for part in language.replace("_", "-").split("-")):
+    """A code with hyphens, whichever way it was written: `en_GB` is `en-GB`."""
+    language = (_text(data, "language") or "en").replace("_", "-")
+    if len(language) > MAX_LANGUAGE or not all(part.isalnum() for part in language.split("-")):
         raise _wrong("language", language, 'a language code such as "en"')
     return language
 
@@ -174,5 +184,5 @@ def _modules(data: dict[str, Any]) -> tuple[ModuleInfo, ...]:
             raise _wrong("modules.folder", folder, "a folder inside the book")
         if any(slug == other.slug or folder == other.folder for other in modules):
             raise BadManifest(f"{MANIFEST}: two [[modules]] tables have slug {slug!r} or folder {folder!r}; remove one")
-        modules.append(ModuleInfo(slug=slug, folder=folder, title=_text(table, "title", "modules.") or ""))
+        modules.append(ModuleInfo(slug=slug, folder=folder, title=_title(table, "modules.") or ""))
     return tuple(modules)

@@ -21,6 +21,8 @@ _NEXT = re.compile(
 )
 _BLANK = re.compile(r"\n[ \t]*(?:\n|$)")
 _TICKS = re.compile(r"`+")
+_WORD = re.compile(r"\S")
+_PRE_END = "</pre>"
 _HEADING = re.compile(r"\n[ \t]*\n {0,3}#{1,6}[ \t]")  # a formula has no sections: its $$ was never closed
 _EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|class|async|type|interface|enum)\b|export\s*[{*]")
 _IMPORT = re.compile(r"import\s*(?:(?:type\s+)?[\w$*{][\w$*{},\s]*\bfrom\s*)?$")
@@ -76,7 +78,9 @@ class _Scan:
         self.tags = TagScanner(text)
         self.ticks_until = -1  # end of the paragraph that `ticks` describes
         self.ticks: dict[int, list[int]] = {}
-        self.never: set[str] = set()  # closers that do not occur again
+        self.ahead: dict[str, int] = {}  # where closers were last found; past the end for those that do not come again
+        self.heading_ahead = 0, 0  # the heading that was last looked for
+        self.word_ahead = -1, 0  # a removed span's end, and where the first word after it begins
         self.components = False
 
     def run(self) -> None:
@@ -108,14 +112,19 @@ class _Scan:
         return named.end() if named else self._drop(start, self._find("*/}", end), end)
 
     def _find(self, closer: str, at: int) -> int:
-        """Where `closer` ends, or -1; one that is not found once is never looked for again."""
-        if closer in self.never:
-            return -1
-        found = self.text.find(closer, at)
-        if found < 0:
-            self.never.add(closer)
-            return -1
-        return found + len(closer)
+        """Where `closer` ends, or -1. What was found once is remembered until it is passed, so that any number of
+        openings before one closer cost one look."""
+        found = self.ahead.get(closer, -1)
+        if found < at:
+            found = self.text.find(closer, at)
+            self.ahead[closer] = found = len(self.text) if found < 0 else found
+        return found + len(closer) if found < len(self.text) else -1
+
+    def _heading_within(self, start: int, end: int) -> bool:
+        if self.heading_ahead[0] < start:
+            match = _HEADING.search(self.text, start)
+            self.heading_ahead = match.span() if match else (len(self.text), len(self.text) + 1)
+        return self.heading_ahead[1] <= end
 
     def _drop(self, start: int, end: int, otherwise: int, joint: str = " ") -> int:
         if end < 0:
@@ -139,7 +148,7 @@ class _Scan:
     def _after_math(self, start: int, end: int) -> int:
         closer = "$$" if self.text.startswith("$$", end - 2) else "\\]"
         close = self._find(closer, end)
-        if close < 0 or close - end > MAX_MATH or _HEADING.search(self.text, end, close):
+        if close < 0 or close - end > MAX_MATH or self._heading_within(end, close):
             return end
         line_end = self.text.find("\n", close)
         line_end = len(self.text) if line_end < 0 else line_end
@@ -159,7 +168,13 @@ class _Scan:
         return stop
 
     def _follows_removed(self, start: int) -> bool:
-        return bool(self.removed) and not self.text[self.removed[-1][1] : start].strip()
+        if not self.removed:
+            return False
+        end = self.removed[-1][1]
+        if self.word_ahead[0] != end:
+            word = _WORD.search(self.text, end)
+            self.word_ahead = end, word.start() if word else len(self.text)
+        return self.word_ahead[1] >= start
 
     def _import_end(self, start: int) -> int:
         ahead = self.text[start : start + MAX_IMPORT]
@@ -192,18 +207,25 @@ class _Scan:
             if close >= 0:
                 return self._drop(start, close, end)
         if tag.name == "pre" and not tag.closing:
-            close = self.text.find("</pre>", tag.end, tag.end + MAX_MATH)
-            if close >= 0:
-                self.raw.append((start, close))
+            close = self._find(_PRE_END, tag.end)
+            nested = bool(self.raw) and self.raw[-1][1] > start
+            if not nested and 0 <= close <= tag.end + MAX_MATH:
+                self.raw.append((start, close - len(_PRE_END)))
         self._drop_tag(start, tag)
         return tag.end
 
     def _drop_tag(self, start: int, tag: Tag) -> None:
         kept = spoken(self.text, start, tag.end) if tag.component and not tag.closing else []
-        if kept and not self.text[self.text.rfind("\n", 0, start) + 1 : start].strip():
+        if kept and self._begins_line(start):
             self.raw.append((start, tag.end))
         at = start
         for first, last in kept:
             self.removed.append((at, first, " "))
             at = last
         self.removed.append((at, tag.end, "" if tag.inline else " "))
+
+    def _begins_line(self, at: int) -> bool:
+        """Whether nothing but white space stands before it; looks no further back than that."""
+        while at and self.text[at - 1] != "\n" and self.text[at - 1].isspace():
+            at -= 1
+        return at == 0 or self.text[at - 1] == "\n"

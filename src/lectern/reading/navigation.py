@@ -59,7 +59,7 @@ def _walk(node: yaml.Node, label: str | None, found: Navigation, book: str, unde
     if isinstance(node, yaml.SequenceNode):
         children = [(item, None) for item in node.value]
     elif isinstance(node, yaml.MappingNode):
-        children = [(value, str(key.value)) for key, value in node.value]
+        children = [(value, scalar(key)) for key, value in node.value]
     below = [
         path
         for child, name in children
@@ -100,6 +100,6 @@ def category(path: str, text: str) -> tuple[str | None, float | None]:
         where = float(position) if position is not None else None
         if where is not None and not abs(where) < MAX_POSITION:
             where = None
-    except (ValueError, TypeError, RecursionError, yaml.YAMLError, Unreadable):
+    except (ValueError, TypeError, OverflowError, RecursionError, yaml.YAMLError, Unreadable):
         return None, None
     return (label if isinstance(label, str) and label.strip() else None), where

@@ -25,3 +25,9 @@ def warning(file: str, line: int | None, message: str) -> Problem:
 def error(file: str, line: int | None, message: str) -> Problem:
     """Something that keeps the file out of the index."""
     return Problem(file=file, line=line, message=message, severity="error")
+
+
+def unforeseen(file: str, exc: Exception) -> Problem:
+    """The report's line for a file that broke the reader itself."""
+    what = f"this file could not be read because of a mistake of Lectern's ({type(exc).__name__})"
+    return error(file, None, f"{what}; please report it with the file, and `exclude` the file until it is mended")

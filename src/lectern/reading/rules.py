@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-READER_VERSION = "2"
+READER_VERSION = "3"
 """Part of every lesson's digest. Bump it whenever a change in this package could give any file other chunks, titles,
 places or URLs than before: every lesson is then read again on the next run; texts that stayed keep their vectors."""
+
+LEXICAL_VERSION = "1"
+"""Part of every lesson's digest, like the book's language. Bump it whenever `index/lexical.py` could give any text
+other terms than before. It stands here because the reader, which makes the digest, cannot see the index."""
 
 _ONLY_REFUSE = frozenset({"max_file_bytes", "max_lines", "max_markup"})  # a file they let pass is read the same
 

@@ -15,6 +15,7 @@ import yaml
 
 from lectern.domain.books import Site
 from lectern.reading.files import read_bytes
+from lectern.reading.labels import one_line
 from lectern.reading.navigation import Navigation, category, mkdocs_navigation, scalar, summary_navigation
 from lectern.reading.problems import Unreadable
 from lectern.reading.yamltree import composed, pairs
@@ -45,6 +46,7 @@ def site_facts(folder: Path, kind: Site | None, side_files: list[str]) -> SiteFa
     roots = (here, *list(here.parents)[:PARENTS])
     facts = next((found for root in roots if (found := _facts_at(root, here, kind))), SiteFacts(kind=kind))
     labels, positions = dict(facts.labels), dict(facts.positions)
+    title = one_line(facts.title or "") or None
     for path in side_files:
         label, position = category(path, _config(here, path) or "")
         parent = path.rpartition("/")[0]
@@ -52,7 +54,8 @@ def site_facts(folder: Path, kind: Site | None, side_files: list[str]) -> SiteFa
             labels[parent] = label
         if position is not None:
             positions[parent] = position
-    return replace(facts, labels=labels, positions=positions)
+    fit = {path: words for path, label in labels.items() if (words := one_line(label))}
+    return replace(facts, title=title, labels=fit, positions=positions)
 
 
 def page_path(facts: SiteFacts, site: Site, file: str) -> str:
@@ -77,12 +80,20 @@ def _facts_at(root: Path, here: Path, kind: Site | None) -> SiteFacts | None:
 
 
 def _config(root: Path, file: str) -> str | None:
-    if not (root / file).is_file():
+    if not _there(root / file, Path.is_file):
         return None
     try:
         return read_bytes(root, file, MAX_CONFIG_BYTES).decode("utf-8-sig", "replace")
     except Unreadable:
         return None
+
+
+def _there(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether a path that a configuration names is there; one too long for any disk is not."""
+    try:
+        return kind(path)
+    except OSError:
+        return False
 
 
 def _pages_under(root: Path, pages: str, here: Path) -> str | None:
@@ -97,7 +108,7 @@ def _docusaurus(text: str, root: Path, here: Path) -> SiteFacts | None:
     title = match[1] if (match := _JS_TITLE.search(text)) else None
     for pages in ("docs", *_JS_PATH.findall(text)):
         under = _pages_under(root, pages, here)
-        if under is not None and (under == "" or (here / under).is_dir()):
+        if under is not None and (under == "" or _there(here / under, Path.is_dir)):
             return SiteFacts(kind="docusaurus", title=title, pages_under=under)
     inside = here == root or here.relative_to(root).parts[0] in ("i18n", "versioned_docs")
     return SiteFacts(kind="docusaurus", title=title, pages_under="") if inside else None

@@ -20,9 +20,9 @@ from lectern.reading.hidden import hidden_characters
 from lectern.reading.imports import imported_files, importer_of, partial
 from lectern.reading.manifest import MANIFEST, Declared, infer_book_id, read_manifest
 from lectern.reading.places import Placed, place_all
-from lectern.reading.problems import Unreadable, warning
+from lectern.reading.problems import Unreadable, unforeseen, warning
 from lectern.reading.routes import page_url
-from lectern.reading.rules import DEFAULT_RULES, ReadingRules
+from lectern.reading.rules import DEFAULT_RULES, LEXICAL_VERSION, ReadingRules
 from lectern.reading.sites import SiteFacts, page_path, site_facts
 from lectern.reading.slugs import slugged
 from lectern.reading.texts import lesson_text
@@ -63,7 +63,7 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
     titles = titles_for(declared, facts, placed, named, identity)
     manifest = _manifest(identity, site, declared, placed, titles, facts.order)
     urls = _urls(pages, manifest, facts)
-    reading = (site, rules.fingerprint)
+    reading = (site, rules.fingerprint, manifest.language, LEXICAL_VERSION)
     lessons = tuple(_lesson(page, manifest, placed, titles, urls[page.file], reading) for page in pages)
     problems += [*placed.problems, *_unused_modules(declared, placed)]
     return Survey(
@@ -77,22 +77,33 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
 def _look_at(
     folder: Path, file: str, rules: ReadingRules, problems: list[Problem], resolved: dict[str, str]
 ) -> Page | None:
+    """One file's share, or None and an error among the problems."""
     try:
-        raw = read_bytes(folder, file, rules.max_file_bytes, resolved)
-        lesson = lesson_text(file, raw, rules)
+        page, doubts = _page(folder, file, rules, resolved)
     except Unreadable as exc:
         problems.append(exc.problem(file))
         return None
-    problems.extend(lesson.problems)
+    except Exception as exc:  # noqa: BLE001  # one file never stops the others, whatever is in it
+        problems.append(unforeseen(file, exc))
+        return None
+    problems += doubts
+    return page
+
+
+def _page(folder: Path, file: str, rules: ReadingRules, resolved: dict[str, str]) -> tuple[Page, list[Problem]]:
+    raw = read_bytes(folder, file, rules.max_file_bytes, resolved)
+    lesson = lesson_text(file, raw, rules)
+    doubts = list(lesson.problems)
     if hidden := hidden_characters(lesson.text):
-        problems.append(warning(file, hidden[0], hidden[1]))
-    return Page(
+        doubts.append(warning(file, hidden[0], hidden[1]))
+    page = Page(
         file=file,
         hash=hashlib.sha256(raw).hexdigest(),
         front=lesson.front,
         heading=first_heading(lesson.body),
         imports=imported_files(file, lesson.body),
     )
+    return page, doubts
 
 
 def _guessed_site(fronts: dict[str, FrontMatter]) -> Site:
@@ -145,7 +156,7 @@ def _urls(pages: list[Page], manifest: Manifest, facts: SiteFacts) -> dict[str, 
 
 
 def _lesson(
-    page: Page, manifest: Manifest, placed: Placed, titles: Titles, url: str, reading: tuple[str, str]
+    page: Page, manifest: Manifest, placed: Placed, titles: Titles, url: str, reading: tuple[str, ...]
 ) -> LessonSource:
     """A lesson's share, with the digest of all that reaches its chunks; `reading` is how any file would be read."""
     place = placed.places[page.file]

@@ -144,9 +144,13 @@ class TagScanner:
     def statement_end(self, start: int, block_end: int) -> int:
         """Where a JavaScript statement ends: at the block's end, or later where its brackets are still open."""
         depth, at = 0, start
-        while self.budget > 0 and (match := _BRACES.search(self.text, at)):
-            if match.start() >= block_end and depth <= 0:
+        while self.budget > 0:
+            limit = block_end if depth <= 0 else len(self.text)  # with no bracket open, what follows is of no concern
+            match = _BRACES.search(self.text, at, limit)
+            if match is None and depth <= 0:
                 return block_end
+            if match is None:
+                break
             at = match.end()
             what = match[0]
             if what in "{([":

@@ -4,11 +4,13 @@ after, so a process killed in between leaves a note that the next one carries ou
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from lectern.domain.books import LessonPlace
 from lectern.domain.clock import utc_now
@@ -28,12 +30,32 @@ class SqlLedger:
         self._engine = engine
         self._alone = engine.dialect.name == "sqlite"  # one process, one connection: what we read last still holds
         self._known: tuple[BookEntry, ...] | None = None
+        self._writes = 0  # begun or ended: what was read across one may be old
 
     async def books(self) -> tuple[BookEntry, ...]:
         """Every indexed book, by its id; every search asks."""
-        if self._known is None or not self._alone:
-            self._known = await self._books()
-        return self._known
+        if self._known is not None and self._alone:
+            return self._known
+        before = self._writes
+        found = await self._books()
+        if before == self._writes:
+            self._known = found
+        return found
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that changes what `books` says. One that is broken off may have been committed all the same,
+        so what was remembered is forgotten however it ends."""
+        self._forget_books()
+        try:
+            async with self._engine.begin() as connection:
+                yield connection
+        finally:
+            self._forget_books()
+
+    def _forget_books(self) -> None:
+        self._known = None
+        self._writes += 1
 
     async def _books(self) -> tuple[BookEntry, ...]:
         totals = (
@@ -69,19 +91,18 @@ class SqlLedger:
             "last_full_ingest": entry.last_full_ingest,
             "last_incremental_update": entry.last_incremental_update,
         }
-        async with self._engine.begin() as connection:
+        async with self._writing() as connection:
             known = await connection.execute(update(books).where(books.c.book_id == book_id).values(**values))
             if not known.rowcount:
                 await connection.execute(insert(books).values(book_id=book_id, epoch=0, **values))
             reached("ledger.before-save-book")
-        self._known = None
         reached("ledger.saved-book")
 
     async def remove_book(self, book_id: str) -> None:
-        """Forget a book whose lessons are all gone."""
-        async with self._engine.begin() as connection:
+        """Forget a book whose lessons are all gone, and what was still to be done to it."""
+        async with self._writing() as connection:
+            await connection.execute(delete(intents).where(intents.c.book_id == book_id))
             await connection.execute(delete(books).where(books.c.book_id == book_id))
-        self._known = None
 
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
@@ -120,7 +141,7 @@ class SqlLedger:
         common = {"collection": done.collection, "generation": done.number}
         rows = [{**_row(record), **common} for intent in done.intents for record in intent.records]
         mine = (lessons.c.book_id == done.book_id) & (lessons.c.collection == done.collection)
-        async with self._engine.begin() as connection:
+        async with self._writing() as connection:
             for start in range(0, len(gone), SLICE):
                 some = gone[start : start + SLICE]
                 await connection.execute(delete(lessons).where(mine, lessons.c.source_file.in_(some)))
@@ -129,7 +150,6 @@ class SqlLedger:
             book = update(books).where(books.c.book_id == done.book_id)
             await connection.execute(book.values(epoch=books.c.epoch + 1))
             reached("ledger.before-settle")
-        self._known = None
         reached("ledger.settled")
 
     async def forget(self, number: int) -> None:
@@ -139,7 +159,7 @@ class SqlLedger:
         reached("ledger.forgotten")
 
     async def unsettled(self) -> list[Unsettled]:
-        """What a killed process left half done, oldest first."""
+        """What a killed process left half done, oldest first; without intents where they cannot be read."""
         async with self._engine.connect() as connection:
             rows = (await connection.execute(select(intents).order_by(intents.c.number))).all()
         return [
@@ -147,7 +167,7 @@ class SqlLedger:
                 number=row.number,
                 book_id=row.book_id,
                 collection=row.collection,
-                intents=bodies.intents_from_bytes(row.body),
+                intents=_intents(row.body),
             )
             for row in rows
         ]
@@ -182,6 +202,14 @@ class SqlGenerations:
                 query = select(lessons.c.parent_doc_id, lessons.c.generation).where(mine, some)
                 found |= {row.parent_doc_id: row.generation for row in await connection.execute(query)}
         return found
+
+
+def _intents(body: bytes) -> tuple[Intent, ...]:
+    """None where another version, or a fault, wrote them: one that cannot be read must not hide the others."""
+    try:
+        return bodies.intents_from_bytes(body)
+    except (zlib.error, ValueError, TypeError, KeyError, AttributeError):
+        return ()
 
 
 def _entry(row: Row[Any]) -> BookEntry:

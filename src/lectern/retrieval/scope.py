@@ -17,7 +17,7 @@ async def resolve_book(book_id: str | None, ledger: Ledger, default: str | None)
     known = {entry.manifest.book_id: entry for entry in await ledger.books()}
     wanted = book_id if book_id is not None else default if len(known) != 1 else next(iter(known))
     if wanted is None and known:
-        raise BadInput(f"several books are indexed, say which: {', '.join(known)}", field="book_id")
+        raise BadInput(f"several books are indexed, say which by book_id: {', '.join(known)}", field="book_id")
     if wanted is None or wanted not in known:
         raise UnknownBook(wanted or "", tuple(known))
     return known[wanted]

@@ -34,7 +34,7 @@ class HybridSearch:
         [vector] = await stand.embedder.embed([text], purpose="question")
 
         async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk], Neighbours]:
-            most = max(CANDIDATES, SPARE * (query.offset + query.limit))
+            most = max(CANDIDATES, SPARE * query.limit)  # one pool for all pages
             candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=most)
             ranked = rank(candidates, query.mode)
             if query.similarity_threshold is not None:
@@ -64,6 +64,7 @@ class HybridSearch:
             where=where,
             language=entry.manifest.language,
             hits=hits,
+            vector=tuple(vector),
             total_found=len(ranked),
             query_time_ms=round((time.perf_counter() - begun) * 1000, 3),
         )

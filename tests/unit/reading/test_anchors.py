@@ -157,3 +157,13 @@ def test_atx_headings(line: str, expected: str | None) -> None:
 def test_the_first_heading(body: str, expected: str | None) -> None:
     """Of any level, outside code and comments."""
     assert first_heading(body) == expected
+
+
+def test_a_count_too_long_to_be_a_number_is_part_of_the_name() -> None:
+    """Python refuses to read more than 4,300 digits; such a heading has an anchor all the same."""
+    endless = "x_" + "⑳" * 2500
+
+    first, second = of("mkdocs", endless, endless)
+
+    assert first == "x_" + "20" * 2500
+    assert second == f"{first}_1"

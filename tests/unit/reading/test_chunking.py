@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import Counter
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from lectern.domain.chunks import Chunk
 from lectern.reading.fences import balanced, open_fence
@@ -124,6 +127,65 @@ def test_a_heading_without_text_goes_with_what_follows(tmp_path: Path) -> None:
         "## End one",
         "## End two",
     ]
+
+
+def test_headings_without_text_never_make_a_giant_chunk(tmp_path: Path) -> None:
+    """A long run of bare headings is closed in time, each chunk named after a heading that it holds."""
+    found = chunks(tmp_path, "".join(f"# Head {number}\n" for number in range(3000)) + "\nAnd at last some text.\n")
+
+    assert max(chunk.char_count for chunk in found) < 4500
+    assert max(chunk.token_count for chunk in found) < 500
+    assert all(f"# {chunk.section_title}" in chunk.text.split("\n") for chunk in found)
+    assert [word for word in all_words(found) if word.isdecimal()] == [str(number) for number in range(3000)]
+
+
+def test_headings_inside_a_list_never_make_a_giant_chunk(tmp_path: Path) -> None:
+    """They open no section, so all of them are one section's."""
+    found = chunks(tmp_path, "# T\n\n" + "".join(f"- # Head {number}\n" for number in range(3000)))
+
+    assert max(chunk.char_count for chunk in found) < 8000
+    assert [word for word in all_words(found) if word.isdecimal()] == [str(number) for number in range(3000)]
+
+
+def test_a_heading_travels_with_the_largest_fence(tmp_path: Path) -> None:
+    """However large what follows may be, the headings above it are not left behind."""
+    code = "\n".join("x" * 79 for _ in range(99))
+
+    [chunk] = chunks(tmp_path, f"# One\n\n## Two\n\n```\n{code}\n```\n")
+
+    assert chunk.text.startswith("# One\n\n## Two\n\n```\nxxx")
+
+
+MARKED = st.lists(
+    st.one_of(
+        st.sampled_from(["# H", "## H", "  ## H", "   ### H #", "H\n===", "  H\n  ---", "- # H", "> ## H"]),
+        st.sampled_from(
+            ["    code\n    more code", "  a\n  b\n   c", "\ta\n\tb", "words", "- a\n  b\n\n  c", "\x0c a"]
+        ),
+        st.sampled_from(["  ```\n  a\n  ```", "```\nnever closed", "<div>\n\nx\n\n</div>", "   - a\n     b\n   - c"]),
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(blocks=MARKED, rules=st.sampled_from([SMALL, ReadingRules()]))
+@example(blocks=["    code\n    more code", "# H", "words", "## H", "words"], rules=ReadingRules())
+def test_a_mark_is_where_its_heading_begins(blocks: list[str], rules: ReadingRules) -> None:
+    """Whatever stands before it in the chunk, a mark points at the first character of its heading's line."""
+    count = iter(range(1000))
+    text = re.sub("H", lambda _: f"Head{next(count)}", "\n\n".join(blocks))
+    lines = {line.strip() for line in text.split("\n")}
+    with tempfile.TemporaryDirectory() as name:
+        found = chunks(Path(name), text, rules=rules)
+
+    for chunk in found:
+        for mark in chunk.sections:
+            line = chunk.text[mark.at :].split("\n", 1)[0]
+            assert mark.at == 0 or chunk.text[mark.at - 1] == "\n"
+            assert line.strip() in lines
+            assert line.strip().strip("# ") == mark.title
 
 
 def test_long_sections_are_cut_near_the_target(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from lectern.domain.errors import BookNotFound
 from lectern.reading.files import decoded, excluded, find_files, natural, read_bytes
+from lectern.reading.lessons import read_lesson
 from lectern.reading.problems import Unreadable
 from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
@@ -235,3 +236,26 @@ def test_hidden_characters_are_pointed_at(tmp_path: Path) -> None:
     )
 
     assert [(problem.file, problem.line, problem.severity) for problem in found.problems] == [("bad.md", 3, "warning")]
+
+
+@pytest.mark.parametrize(
+    ("odd", "name"),
+    [
+        ("\x1b[2J", "U+001B"),
+        ("\x07", "U+0007"),
+        ("\x7f", "U+007F"),
+        ("\x9b", "U+009B"),
+        ("\U000e0100", "VARIATION SELECTOR-17"),
+        ("\U000e01ef", "VARIATION SELECTOR-256"),
+    ],
+)
+def test_control_characters_and_smuggled_bytes_are_pointed_at(tmp_path: Path, odd: str, name: str) -> None:
+    """What drives a terminal, or carries bytes behind a letter, is named with its line; the text stays as it is."""
+    found = surveyed(tmp_path, {"a.md": f"# A\n\n\tSome words,\r\na{odd} and more.\n"})
+    [problem] = found.problems
+    [chunk] = read_lesson(tmp_path, found.lessons[0], found.manifest).chunks
+
+    assert (problem.line, problem.severity) == (4, "warning")
+    assert name in problem.message
+    assert "remove it" in problem.message
+    assert odd in chunk.text

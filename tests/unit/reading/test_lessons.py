@@ -7,15 +7,19 @@ import pickle
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from lectern.domain.chunks import CHUNK_SPACE, Chunk, content_hash
+from lectern.index.lexical import passage_terms, query_terms
+from lectern.reading import lessons as lessons_module
 from lectern.reading import rules as rules_module
+from lectern.reading import survey as survey_module
 from lectern.reading.lessons import FileChanged, read_lesson
 from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
-from tests.unit.reading.folders import BODY, chunks, lessons_by_file, words, write
+from tests.unit.reading.folders import BODY, chunks, lessons_by_file, surveyed, words, write
 
 
 def lesson_of(sections: int, stem: str) -> str:
@@ -141,6 +145,7 @@ BASE = {"m/README.md": "# Module\n\nAbout this module.\n", "m/1-c/01-a.md": BODY
         {"lectern.toml": "site = 'mkdocs'"},
         {"lectern.toml": "[defaults]\nhardware_tier = 3"},
         {"lectern.toml": "book_id = 'other'"},
+        {"lectern.toml": "language = 'de'"},
         {"lectern.toml": "[[modules]]\nslug = 'z'\nfolder = 'm'"},
         {"m/1-c/01-A.md": BODY},
     ],
@@ -170,7 +175,6 @@ def test_a_digest_has_the_site_even_where_the_page_is_the_same(tmp_path: Path) -
     "change",
     [
         {"n/y.md": BODY},
-        {"lectern.toml": "language = 'de'"},
         {"lectern.toml": "[reader]\nhardware_tier = 2"},
         {"lectern.toml": "title = 'Another title'"},
         {"m/1-c/02-b.md": BODY},
@@ -197,6 +201,64 @@ def test_a_digest_has_the_readers_version_and_rules(tmp_path: Path, monkeypatch:
     assert digest(max_file_bytes=10_000) == first
     monkeypatch.setattr(rules_module, "READER_VERSION", "another")
     assert digest() != first
+
+
+def test_a_digest_has_the_version_of_the_lexical_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where words are split or stemmed otherwise, every lesson's terms are made again."""
+    write(tmp_path, {"a.md": BODY})
+    first = survey(tmp_path).lessons[0].digest
+    monkeypatch.setattr(survey_module, "LEXICAL_VERSION", "another")
+
+    assert survey(tmp_path).lessons[0].digest != first
+
+
+@pytest.mark.parametrize(
+    ("language", "stemmed"),
+    [("en-US", "en"), ("EN", "en"), ("en_GB", "en"), ("pt-BR", "pt"), ("zh-Hant-TW", "zh"), ("nb-NO", "no")],
+)
+def test_a_languages_region_and_case_keep_its_stemmer(tmp_path: Path, language: str, stemmed: str) -> None:
+    """`en-US` is English: the same words, the same terms."""
+    text = "The running nodes were running. Os nós estavam correndo. Bilene kjører fort. 機器人學"
+    declared = surveyed(tmp_path, {"a.md": BODY, "lectern.toml": f"language = '{language}'"}).manifest.language
+    ours, theirs = (passage_terms(["T"], text, code) for code in (declared, stemmed))
+
+    assert (ours.indices, ours.values) == (theirs.indices, theirs.values)
+    assert query_terms("running", language).indices == query_terms("running", stemmed).indices
+
+
+def test_a_file_that_breaks_the_survey_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody foresaw costs the file it happened in: an error that says what and what to do, the others go on."""
+
+    def broken(body: str) -> str:
+        if "odd" in body:
+            raise ZeroDivisionError
+        return "A title"
+
+    monkeypatch.setattr(survey_module, "first_heading", broken)
+    found = surveyed(tmp_path, {"a.md": BODY, "b.md": f"{BODY}odd"})
+
+    assert [lesson.source_file for lesson in found.lessons] == ["a.md"]
+    [problem] = found.problems
+    assert (problem.file, problem.severity) == ("b.md", "error")
+    assert "ZeroDivisionError" in problem.message
+    assert "exclude" in problem.message
+
+
+def test_a_file_that_breaks_the_reader_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for what happens while its body is cut; only being interrupted is not caught."""
+    found = surveyed(tmp_path, {"a.md": BODY})
+    for broken in (OverflowError, KeyboardInterrupt):
+        monkeypatch.setattr(lessons_module, "read_body", Mock(side_effect=broken))
+        if broken is KeyboardInterrupt:
+            with pytest.raises(KeyboardInterrupt):
+                read_lesson(tmp_path, found.lessons[0], found.manifest)
+            continue
+        result = read_lesson(tmp_path, found.lessons[0], found.manifest)
+
+        assert result.chunks == ()
+        [problem] = result.problems
+        assert (problem.file, problem.severity) == ("a.md", "error")
+        assert "OverflowError" in problem.message
 
 
 def test_line_numbers_count_front_matter(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from lectern.domain.books import Survey
+from lectern.domain.errors import BadManifest
+from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
 from tests.unit.reading.folders import BODY, lessons_by_file, write
 
@@ -128,11 +130,63 @@ def test_mdbook_gives_title_and_order(tmp_path: Path) -> None:
         {"m/_category_.json": "[1]", "m/a.md": BODY},
         {"m/_category_.yml": "label: [a", "m/a.md": BODY},
         {"m/_category_.json": '{"label": 3, "position": "x"}', "m/a.md": BODY},
+        {"m/_category_.json": f'{{"position": {"9" * 400}}}', "m/a.md": BODY},
+        {"m/_category_.json": f'{{"position": {"9" * 5000}}}', "m/a.md": BODY},
+        {"book.toml": f"[book]\nsrc = '{'s' * 300}'", "src/a.md": BODY},
+        {"book.toml": '[book]\nsrc = "s\\u0000"', "src/a.md": BODY},
+        {"docusaurus.config.js": f"path: '{'漢' * 200}'", "a/a.md": BODY},
+        {"mkdocs.yml": "nav:\n  - ? [a, {b: c}]\n    : a.md", "docs/a.md": BODY},
     ],
 )
 def test_broken_configuration_never_stops_a_survey(tmp_path: Path, files: dict[str, str | bytes]) -> None:
     """A site's own files help where they can be read; a book does not need them."""
     assert len(survey(write(tmp_path, files)).lessons) == 1
+
+
+ODD_LABELS = {
+    "a surrogate": r"\ud800 Bad",
+    "controls": r"\u001b Bad\u0000\u0085\n\tlabel",
+    "nothing else": r"\ud800\u0007",
+}
+
+
+@pytest.mark.parametrize("label", [*ODD_LABELS.values(), "long " * 60_000], ids=[*ODD_LABELS, "no end"])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"m/_category_.json": '{"label": "LABEL"}'},
+        {"m/_category_.yml": 'label: "LABEL"'},
+        {
+            "mkdocs.yml": 'site_name: "LABEL"\nnav:\n  - "LABEL":\n      - "LABEL": m/a.md',
+            "docs/m/a.md": "Some words here.",
+        },
+        {"book.toml": '[book]\ntitle = "LABEL"\nsrc = "."', "SUMMARY.md": "[LABEL](m/a.md)\n"},
+        {"lectern.toml": 'title = "LABEL"\n[[modules]]\nfolder = "m"\ntitle = "LABEL"'},
+        {"docusaurus.config.js": "title: 'LABEL'"},
+        {"m/a.md": '---\ntitle: "LABEL"\nsidebar_label: "LABEL"\n---\nSome words here.'},
+    ],
+    ids=["category", "category yaml", "mkdocs", "mdbook", "manifest", "docusaurus", "front matter"],
+)
+def test_titles_from_outside_are_one_short_line(tmp_path: Path, files: dict[str, str], label: str) -> None:
+    """Whatever a site's files call a page, its titles can be stored and shown: no lone surrogate, no control
+    character, no line break, and not a label that would go a megabyte long into every breadcrumb."""
+    texts = {name: text.replace("LABEL", label) for name, text in files.items()}
+    try:
+        found = survey(write(tmp_path, {"m/a.md": "Some words here.", "n/b.md": BODY, **texts}))
+    except BadManifest:
+        assert r"\ud800" in label  # TOML itself refuses it
+        return
+
+    titles = [found.manifest.title, *(module.title for module in found.manifest.modules)]
+    for lesson in found.lessons:
+        titles += [lesson.page_title, lesson.module_title, lesson.chapter_title, lesson.lesson_title]
+        result = read_lesson(tmp_path, lesson, found.manifest)
+        titles += [text for chunk in result.chunks for text in (*chunk.trail, *chunk.breadcrumb.split(" › "))]
+    assert found.lessons
+    for title in titles:
+        assert title.isprintable()
+        assert title.strip() == title != ""
+        assert len(title) <= 300
 
 
 def test_a_partial_opens_on_the_page_that_shows_it(tmp_path: Path) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from fastapi import APIRouter
+from fastapi.responses import JSONResponse
 
 from lectern.api.deps import LecternDep
+from lectern.api.errors import problem, problem_of
 from lectern.api.schemas.common import Health, Problem
+from lectern.domain.errors import IndexDamaged, LecternError
+from lectern.ports import ChunkIndex
+from lectern.wiring import Lectern
 
 router = APIRouter(prefix="/health", tags=["operations"])
+NOT_READY = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 @router.get("/live", operation_id="healthLive")
@@ -16,9 +24,27 @@ async def live() -> Health:
     return Health()
 
 
-@router.get("/ready", operation_id="healthReady", responses={503: {"model": Problem}})
-async def ready(lectern: LecternDep) -> Health:
-    """Say that the database and every book's index can be read."""
-    for entry in await lectern.books():
-        await lectern.workshop.shelf.stand(entry)
+@router.get("/ready", operation_id="healthReady", response_model=Health, responses={503: {"model": Problem}})
+async def ready(lectern: LecternDep) -> Health | JSONResponse:
+    """Say that the database and every book's index can be read; both are really asked."""
+    try:
+        await _ask_all(lectern)
+    except LecternError as exc:
+        return problem_of(exc, NOT_READY)  # whatever it is to a reader, to a balancer the server is not ready
+    except Exception:  # noqa: BLE001  # a database has its own exceptions, and whatever it is, nobody can be served
+        return problem(NOT_READY, "the database or the index does not answer; the server's log has the details")
     return Health()
+
+
+async def _ask_all(lectern: Lectern) -> None:
+    await lectern.workshop.ledger.collections("")  # a real question to the database: the books may be remembered
+    entries = await lectern.books()
+    indexes: dict[str, ChunkIndex] = {}
+    for entry in entries:
+        indexes[entry.collection_name] = (await lectern.workshop.shelf.stand(entry)).index
+    current = lectern.workshop.shelf.current.index
+    indexes.setdefault(current.collection, current)  # where the next book will go
+    held = {name: await index.read(lambda view: view.book_ids()) for name, index in indexes.items()}
+    for entry in entries:
+        if entry.total_chunks and entry.manifest.book_id not in held[entry.collection_name]:
+            raise IndexDamaged(f"the index holds nothing of {entry.manifest.book_id!r}; run: lectern doctor --mend")

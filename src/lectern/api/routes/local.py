@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from lectern.api.actions import action_named
 from lectern.api.deps import LecternDep
 from lectern.api.errors import problem
-from lectern.domain.errors import LecternError
+from lectern.domain.errors import BadInput, LecternError
 from lectern.wiring import Lectern
 
 router = APIRouter(include_in_schema=False)
@@ -37,4 +37,5 @@ async def _lines(name: str, params: dict[str, Any], lectern: Lectern) -> AsyncIt
             yield json.dumps({"line": line}).encode() + b"\n"
         yield b'{"end": true}\n'  # without it the answer was cut off
     except LecternError as exc:
-        yield json.dumps({"error": str(exc), "exit_code": exc.exit_code}).encode() + b"\n"
+        typed = isinstance(exc, BadInput)
+        yield json.dumps({"error": str(exc), "exit_code": exc.exit_code, "typed": typed}).encode() + b"\n"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from typing import Annotated, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import UUID4, Field, StringConstraints
 
 from lectern.api.schemas.common import Filters, Response
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
-from lectern.domain.replies import Answer, Citation, Refusal, RefusalReason, Reply, ReplyState
+from lectern.domain.replies import Answer, Citation, NearestLesson, Refusal, RefusalReason, Reply, ReplyState, Verdict
+
+Out = TypeVar("Out", bound=Response)
 
 
 class ChatRequest(Filters):
@@ -19,7 +22,9 @@ class ChatRequest(Filters):
     message: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
     session_id: UUID4 | None = Field(default=None, description="UUID v4 of the conversation; made up when left out.")
     stream: Literal[False] = Field(default=False, description="Streaming is not offered yet.")
-    top_k: int = Field(default=5, ge=1, le=10, description="How many passages to retrieve.")
+    top_k: int | None = Field(
+        default=None, ge=1, le=10, description="How many passages to retrieve; default: AGENT_TOP_K, else 5."
+    )
     similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least cosine of a passage.")
 
 
@@ -38,8 +43,9 @@ class Source(Response):
     page_title: str
     breadcrumb: str
     source_file: str
-    line_start: int
+    line_start: int = Field(description="First line of the quoted block in the source file.")
     line_end: int
+    fragment_url: str = Field(description="The link, and a browser marks the quoted block.")
 
     @classmethod
     def of(cls, citation: Citation) -> Self:
@@ -58,9 +64,28 @@ class Source(Response):
             page_title=chunk.page_title,
             breadcrumb=chunk.breadcrumb,
             source_file=chunk.source_file,
-            line_start=chunk.line_start,
-            line_end=chunk.line_end,
+            line_start=citation.line_start,
+            line_end=citation.line_end,
+            fragment_url=citation.fragment_url,
         )
+
+
+class StatementOut(Response):
+    """A sentence of the response, judged against the passages it cites."""
+
+    text: str
+    citations: list[int]
+    verdict: Verdict
+    support: float
+
+
+class RemovedOut(Response):
+    """What the draft held and the response does not."""
+
+    invented_citations: int
+    uncited: int
+    contradicted: int
+    blocked: int
 
 
 class NearestLessonOut(Response):
@@ -124,6 +149,11 @@ class ChatResponse(Response):
     state: ReplyState
     reason: RefusalReason | None
     nearest: list[NearestLessonOut]
+    outside_scope: list[NearestLessonOut] = Field(description="Lessons that have it, which the filters hide.")
+    other_books: list[str] = Field(description="Other indexed books that cover a refused question.")
+    statements: list[StatementOut]
+    removed: RemovedOut
+    standalone: str = Field(description="The question as it was searched for.")
     considered: list[ConsideredOut]
     metrics: MetricsOut
     model: str
@@ -137,28 +167,39 @@ class ChatResponse(Response):
     @classmethod
     def of(cls, reply: Reply, *, book_id: str, session_id: uuid.UUID | None = None) -> Self:
         """The one reply object, as the chat endpoints and `lectern ask --json` show it."""
+        account, metrics, refusal = reply.account, reply.account.metrics, isinstance(reply, Refusal)
         return cls(
             response=reply.text,
-            confidence=reply.metrics.confidence,
+            confidence=metrics.confidence,
             sources=[Source.of(citation) for citation in reply.citations] if isinstance(reply, Answer) else [],
             session_id=str(session_id or uuid.uuid4()),
             timestamp=utc_now(),
-            confidence_level=reply.metrics.confidence_level,
-            should_answer=reply.metrics.should_answer,
+            confidence_level=metrics.confidence_level,
+            should_answer=metrics.should_answer,
             book_id=book_id,
-            state=reply.state,
+            state=account.state,
             reason=reply.reason if isinstance(reply, Refusal) else None,
-            nearest=[
-                NearestLessonOut(title=lesson.title, url=lesson.url, parent_doc_id=lesson.parent_doc_id)
-                for lesson in (reply.nearest if isinstance(reply, Refusal) else ())
-            ],
+            nearest=_lessons(reply.nearest if isinstance(reply, Refusal) else ()),
+            outside_scope=_lessons(reply.outside_scope if isinstance(reply, Refusal) else ()),
+            other_books=list(reply.other_books) if isinstance(reply, Refusal) else [],
+            statements=[] if refusal else [_as(StatementOut, one) for one in getattr(reply, "statements", ())],
+            removed=_as(RemovedOut, reply.removed),
+            standalone=account.standalone,
             considered=[ConsideredOut.of(hit) for hit in reply.considered],
-            metrics=MetricsOut.of(reply.metrics),
-            model=reply.model,
-            tokens_used=reply.tokens_used,
-            retrieval_count=reply.retrieval_count,
-            retrieval_time_ms=reply.timings.retrieval_time_ms,
-            generation_time_ms=reply.timings.generation_time_ms,
-            total_time_ms=reply.timings.total_time_ms,
-            invented_citations=reply.invented_citations if isinstance(reply, Answer) else 0,
+            metrics=MetricsOut.of(metrics),
+            model=account.model,
+            tokens_used=account.tokens_used,
+            retrieval_count=account.retrieval_count,
+            retrieval_time_ms=account.timings.retrieval_time_ms,
+            generation_time_ms=account.timings.generation_time_ms,
+            total_time_ms=account.timings.total_time_ms,
+            invented_citations=reply.removed.invented_citations,
         )
+
+
+def _lessons(lessons: Sequence[NearestLesson]) -> list[NearestLessonOut]:
+    return [_as(NearestLessonOut, lesson) for lesson in lessons]
+
+
+def _as(kind: type[Out], value: object) -> Out:
+    return kind.model_validate(value, from_attributes=True)

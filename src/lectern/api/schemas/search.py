@@ -52,6 +52,14 @@ class Neighbour(Response):
         return cls.model_validate(chunk, from_attributes=True)
 
 
+class SectionOut(Response):
+    """A section that begins inside a chunk."""
+
+    at: int = Field(description="The character of `text` it begins at.")
+    title: str
+    url: str
+
+
 class SearchResult(Response):
     """A chunk found, with its scores and its place."""
 
@@ -80,6 +88,7 @@ class SearchResult(Response):
     lesson_title: str
     line_start: int
     line_end: int
+    sections: list[SectionOut] = Field(description="Where sections begin in `text`, if it holds several.")
     marks: list[tuple[int, int]] = Field(description="Where words of the query begin and end in `text`.")
     before: list[Neighbour] = Field(description="The chunks before it in its lesson, as many as `expand` asks for.")
     after: list[Neighbour]
@@ -88,6 +97,7 @@ class SearchResult(Response):
     def of(cls, hit: Hit, marks: list[tuple[int, int]]) -> Self:
         """A hit as programs see it."""
         fields = {name: getattr(hit.chunk, name) for name in cls.model_fields if hasattr(hit.chunk, name)}
+        fields["sections"] = [SectionOut.model_validate(mark, from_attributes=True) for mark in hit.chunk.sections]
         return cls(
             **fields,
             score=hit.score,

@@ -1,0 +1,177 @@
+"""The desk of one turn: everything a model may look up, and the numbers under which passages are handed out. It knows
+one book and one reader's scope, so nothing a model asks for can reach further; a passage is numbered once."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+
+from lectern.answering.passages import TOOL_NAME, error_response, tool_response
+from lectern.domain.clock import utc_now
+from lectern.domain.errors import BadInput, LecternError
+from lectern.domain.evidence import Findings, Hit
+from lectern.domain.filters import ChunkFilter
+from lectern.domain.outlines import Outline
+from lectern.domain.queries import Scope, SearchQuery
+from lectern.domain.replies import LookUp
+from lectern.ports import IndexedChunk, T
+
+TOOL_LIMIT = 20  # passages that a model may ask for at once
+LESSON_LIMIT = 40  # passages of a lesson that a model is given; the rest it can search for
+
+Search = Callable[[SearchQuery], Awaitable[Findings]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """How a desk reaches the book."""
+
+    search: Search
+    where: Callable[
+        [Scope], Awaitable[ChunkFilter]
+    ]  # what a reader's scope means in the book; raises where it is wrong
+    lesson: Callable[[ChunkFilter], Awaitable[list[IndexedChunk]]]
+    outline: Callable[[str], Awaitable[Outline]]
+    books: Callable[[], Awaitable[tuple[str, ...]]]  # those that this reader may read
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnDesk:
+    """Look-ups of one turn."""
+
+    library: Library
+    scope: Scope
+    top_k: int
+    floor: float | None  # the least cosine; a model may raise it
+    question: str  # of the reader, made standalone
+    look_ups: list[LookUp] = field(default_factory=list)
+    seconds: float = 0.0  # spent on looking up
+    handed: dict[int, Hit] = field(default_factory=dict)
+    retrieved: set[str] = field(default_factory=set)  # chunks that a retrieval brought, not the reading of a lesson
+    succeeded: bool = False
+    where: ChunkFilter | None = None
+    _vector: tuple[float, ...] = ()  # of the reader's question
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def passage(self, number: int) -> Hit | None:
+        """The passage behind a number, if it was handed out in this turn."""
+        return self.handed.get(number)
+
+    def hand_out(self, findings: Findings, hits: Sequence[Hit]) -> str:
+        """The first retrieval, already made, as the tool's answer."""
+        self.where, self._vector, self.succeeded = findings.where, findings.vector, True
+        return self._respond(findings.query, hits)
+
+    async def retrieve(self, query: str, top_k: int | None, similarity_threshold: float | None) -> str:
+        """Passages for a query that the model wrote."""
+        try:
+            if top_k is not None and not 1 <= top_k <= TOOL_LIMIT:
+                raise BadInput(f"top_k must be 1 to {TOOL_LIMIT}, not {top_k}", field="top_k")
+            floors = [floor for floor in (self.floor, similarity_threshold) if floor is not None]
+            wanted = SearchQuery(
+                text=query,
+                scope=self.scope,
+                limit=top_k or self.top_k,
+                similarity_threshold=max(floors, default=None),
+            )
+            findings = await self._timed(self.library.search(wanted))
+        except LecternError as exc:
+            return error_response(query, str(exc))
+        self.succeeded = True
+        return self._respond(query, [self._for_reader(hit) for hit in findings.hits])
+
+    async def read_lesson(self, parent_doc_id: str) -> str:
+        """A lesson of the reader's scope, in order; its passages can be cited."""
+        if self.where is None:
+            return error_response(parent_doc_id, "nothing was retrieved yet")
+        try:
+            chunks = await self._timed(self.library.lesson(replace(self.where, parent_doc_id=parent_doc_id)))
+        except LecternError as exc:
+            return error_response(parent_doc_id, str(exc))
+        if not chunks:
+            return error_response(parent_doc_id, "the book has no such lesson for this reader")
+        hits = [self._from_lesson(chunk) for chunk in chunks[:LESSON_LIMIT]]
+        return tool_response(parent_doc_id, self._number(hits))
+
+    async def first_of(self, parent_doc_id: str) -> Hit | None:
+        """The first passage of a lesson that this reader may see."""
+        assert self.where is not None  # the outline is asked after a retrieval
+        chunks = await self._timed(self.library.lesson(replace(self.where, parent_doc_id=parent_doc_id)))
+        return self._from_lesson(chunks[0]) if chunks else None
+
+    async def outline(self) -> str:
+        """The table of contents, lessons with the id that `read_lesson` takes."""
+        assert self.where is not None  # a model is asked only after a retrieval
+        outline = await self._timed(self.library.outline(self.where.book_id))
+        modules = [
+            {
+                "module": module.title,
+                "chapters": [
+                    {
+                        "chapter": chapter.title,
+                        "lessons": [
+                            {"title": lesson.title, "parent_doc_id": lesson.parent_doc_id} for lesson in chapter.lessons
+                        ],
+                    }
+                    for chapter in module.chapters
+                ],
+            }
+            for module in outline.modules
+        ]
+        return json.dumps({"title": outline.title, "modules": modules}, ensure_ascii=False)
+
+    def best(self) -> list[Hit]:
+        """What confidence is measured on: all that retrievals brought, the best `top_k`."""
+        found = [hit for hit in self.handed.values() if hit.chunk.id in self.retrieved]
+        return sorted(found, key=lambda hit: -hit.similarity)[: self.top_k]
+
+    def _respond(self, query: str, hits: Sequence[Hit]) -> str:
+        similarity = fmean(hit.similarity for hit in hits) if hits else 0.0
+        self.look_ups.append(
+            LookUp(
+                tool_name=TOOL_NAME,
+                query=query,
+                results_count=len(hits),
+                avg_similarity=similarity,
+                timestamp=utc_now(),
+            )
+        )
+        self.retrieved |= {hit.chunk.id for hit in hits}
+        return tool_response(query, self._number(hits))
+
+    def _number(self, hits: Sequence[Hit]) -> dict[int, Hit]:
+        numbered: dict[int, Hit] = {}
+        for hit in hits:
+            number = self._numbers.setdefault(hit.chunk.id, len(self._numbers) + 1)
+            numbered[number] = self.handed.setdefault(number, hit)
+        return numbered
+
+    def _for_reader(self, hit: Hit) -> Hit:
+        """The hit with its similarity to what the reader asked, not to what the model did."""
+        return replace(hit, similarity=self._similarity(hit.windows))
+
+    def _from_lesson(self, one: IndexedChunk) -> Hit:
+        windows = tuple(tuple(vector) for vector in one.vectors)
+        return Hit(
+            chunk=one.stored.chunk,
+            rank=one.stored.chunk.chunk_index + 1,
+            score=0.0,
+            similarity=self._similarity(windows),
+            lexical=0.0,
+            bm25=0.0,
+            windows=windows,
+        )
+
+    def _similarity(self, windows: Sequence[Sequence[float]]) -> float:
+        cosines = [sum(a * b for a, b in zip(window, self._vector, strict=True)) for window in windows]
+        return min(max(max(cosines, default=0.0), 0.0), 1.0)
+
+    async def _timed(self, work: Awaitable[T]) -> T:
+        begun = time.perf_counter()
+        try:
+            return await work
+        finally:
+            self.seconds += time.perf_counter() - begun

@@ -1,0 +1,47 @@
+"""Citation markers in a text: `[2]`, `[1, 3]`. What stands in code, or is the text of a link, is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_CODE = r"(?P<code>`+[^`\n]*`+)"  # `ranges[0]` cites nothing
+_MARKER = r"\[(?P<numbers>\d{1,4}(?:\s*,\s*\d{1,4})*)\](?!\()"  # nor does the text of a link
+_CODE_OR_MARKER = re.compile(f"{_CODE}|{_MARKER}")
+
+
+def numbers_in(text: str) -> list[int]:
+    """The numbers that a text cites, by first mention."""
+    found = [int(part) for marker in _markers(text) for part in marker.group("numbers").split(",")]
+    return list(dict.fromkeys(found))
+
+
+def has_marker(text: str) -> bool:
+    """Whether a text of the book's own would be read as a citation."""
+    return bool(_markers(text))
+
+
+def without_markers(text: str) -> str:
+    """The text alone, no gap where a marker was."""
+    return renumbered(text, lambda _: None)
+
+
+def renumbered(text: str, number: Callable[[int], int | None]) -> str:
+    """The text with each number replaced, or taken out where it becomes None."""
+
+    def replace(marker: re.Match[str]) -> str:
+        if marker.group("code") is not None:
+            return marker.group()
+        kept = [number(int(part)) for part in marker.group("numbers").split(",")]
+        return "".join(f"[{one}]" for one in dict.fromkeys(kept) if one is not None)
+
+    return tidy(_CODE_OR_MARKER.sub(replace, text))
+
+
+def tidy(text: str) -> str:
+    """No gap where a marker was taken out."""
+    return re.sub(r" +([.,;:!?])", r"\1", re.sub(r"(?<=\S) {2,}(?=\S)", " ", text)).strip()
+
+
+def _markers(text: str) -> list[re.Match[str]]:
+    return [found for found in _CODE_OR_MARKER.finditer(text) if found.group("code") is None]

@@ -1,0 +1,47 @@
+"""Before anything is spent: a message that tries to turn the model, or asks for what is not the book's, is refused; and
+so is one that asks nothing of the book. Patterns are narrow: a question about a book must never trip over them,
+because everything behind this line holds without it."""
+
+from __future__ import annotations
+
+import re
+
+from lectern.domain.replies import RefusalReason
+
+_OVERRIDE = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.?!\n]{0,40}\b(?:previous"
+    r"|prior|above|earlier|all|your|these|the)\b"
+    r"[^.?!\n]{0,30}\b(?:instructions?|prompts?|rules|guidelines|constraints|guardrails)\b",
+    re.IGNORECASE,
+)
+_EXTRACT = re.compile(
+    r"\b(?:reveal|show|print|repeat|output|display|tell me|give me|what (?:is|are)|leak|dump|write out)\b[^.?!\n]{0,40}"
+    r"\b(?:(?:your|the|its) (?:system|hidden|initial|secret|developer) (?:prompts?|messages?|instructions?)"
+    r"|your (?:instructions|prompt|api[ -]?keys?|rules|guidelines|configuration|secrets?)"
+    r"|api[ -]?keys? (?:you|of this|from the env)|environment variables of (?:this|the) server)\b",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(
+    r"\byou are (?:now|no longer)\b|\bact as (?:an? )?(?:unrestricted|unfiltered|jailbroken)"
+    r"|\b(?:enter|enable|switch to|in) developer mode\b(?! on)|\bDAN mode\b|<\|(?:im_start|system)\|>|\[/?INST\]"
+    r"|^\s*(?:system|assistant)\s*:|\bpretend (?:that )?you (?:are|have) no",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OTHERS = re.compile(
+    r"\b(?:other|another|different) (?:users?|tenants?|readers?|customers?)(?:'s|s')? "
+    r"(?:books?|data|conversations?|threads?|questions?)\b",
+    re.IGNORECASE,
+)
+_SMALL_TALK = re.compile(
+    r"^\W*(?:hi|hello|hey|thanks?(?: you)?|thank you(?: very much)?|good (?:morning"
+    r"|evening|afternoon|night)|bye|goodbye|ok(?:ay)?"
+    r"|how are you(?: doing)?|what'?s up|who are you|what can you do|lol)(?: there| lectern| today)?\W*$",
+    re.IGNORECASE,
+)
+
+
+def screened(message: str) -> RefusalReason | None:
+    """Why a message is refused unread, or None."""
+    if any(pattern.search(message) for pattern in (_OVERRIDE, _EXTRACT, _ROLE, _OTHERS)):
+        return "blocked"
+    return "off_topic" if _SMALL_TALK.match(message) else None

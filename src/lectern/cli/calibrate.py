@@ -1,0 +1,68 @@
+"""`lectern calibrate`: fit the confidence to one book."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import only
+from lectern.cli.options import BookArgument, Direct, Json
+from lectern.cli.render import carry, print_json
+
+Questions = Annotated[
+    Path | None,
+    typer.Option(
+        "--questions", help="A queries.jsonl whose lines have `text` and `answerable`; else the book is asked."
+    ),
+]
+SHOWN = {
+    "false_refusal_rate": "covered, but refused",
+    "refusal_rate": "uncovered, and refused",
+    "auroc": "AUROC",
+    "ece": "calibration error",
+    "log_loss": "log loss",
+}
+SHARES = ("false_refusal_rate", "refusal_rate")
+
+
+def command(
+    book: BookArgument = None, questions: Questions = None, *, direct: Direct = False, json: Json = False
+) -> None:
+    """Fit the confidence to a book, from labelled questions or from the book's own headings and sentences."""
+    file = questions / "queries.jsonl" if questions is not None and questions.is_dir() else questions
+    report = carry(_calibrate(book, file, direct=direct))
+    if json:
+        print_json(report)
+    else:
+        _show(report)
+
+
+async def _calibrate(book: str | None, questions: Path | None, *, direct: bool) -> dict[str, Any]:
+    lines = []
+    if questions is not None:
+        from lectern.evals.refusal_sets import read_labelled
+
+        lines = [{"text": line.text, "answerable": line.answerable} for line in read_labelled(questions)]
+    return await only("calibrate", {"book": book, "questions": lines}, direct=direct)
+
+
+def _show(report: dict[str, Any]) -> None:
+    source = "labelled questions" if report["source"] == "questions" else "questions made of the book"
+    typer.secho(f"{report['book_id']} · {report['fingerprint']}", bold=True)
+    typer.echo(f"{report['covered']} covered and {report['uncovered']} uncovered {source}; on the half not fitted on:")
+    for name, words in SHOWN.items():
+        before, after = report["before"][name], report["after"][name]
+        style = "{:.1%}" if name in SHARES else "{:.3f}"
+        typer.echo(f"  {words:<24} {style.format(before)} → {style.format(after)}")
+    if report["stored"] is None:
+        typer.echo("The parameters in use do as well: nothing was changed.")
+        return
+    typer.echo("Changed:")
+    was = dict(zip(report["was"]["signals"], report["was"]["weights"], strict=True))
+    for name, weight in zip(report["now"]["signals"], report["now"]["weights"], strict=True):
+        typer.echo(f"  {name:<12} {was.get(name, 0.0):.2f} → {weight:.2f}")
+    for name in ("intercept", "floor"):
+        typer.echo(f"  {name:<12} {report['was'][name]:.2f} → {report['now'][name]:.2f}")
+    typer.echo(f"Stored: {report['stored']}")

@@ -1,0 +1,76 @@
+"""`lectern eval answers`: whether known answers stand in the replies, word for word from the book."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.options import Json
+from lectern.cli.render import carry, fail, print_json
+
+HALVES = ("fitted", "other")
+
+Set = Annotated[Path, typer.Argument(help="A question set whose questions have `answers`.")]
+BookFolder = Annotated[
+    Path | None, typer.Option("--book", help="The book's folder, if it is not `docs` or corpus.jsonl in the set.")
+]
+Sample = Annotated[int | None, typer.Option("--sample", min=1, help="Ask only so many of the questions, by chance.")]
+Seed = Annotated[int, typer.Option("--seed", help="Which of them.")]
+HalfName = Annotated[
+    str | None,
+    typer.Option("--half", help="fitted or other: every second article, as scripts/fit_offline.py cuts them."),
+]
+Gate = Annotated[bool, typer.Option("--gate/--no-gate", help="Without the gate the offline writer answers everything.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
+
+
+def answers(  # noqa: PLR0913  # one parameter an option
+    path: Set,
+    book: BookFolder = None,
+    sample: Sample = None,
+    seed: Seed = 2,
+    half: HalfName = None,
+    *,
+    gate: Gate = True,
+    fresh: Fresh = False,
+    json: Json = False,
+) -> None:
+    """Ask every answerable question of a set: how often a known answer is in the reply, and whether that is quoted."""
+    if half is not None and half not in HALVES:
+        fail(f"--half must be one of {', '.join(HALVES)}, not {half!r}", 2)
+    told = carry(_run(path, book, sample, seed, half, gate=gate, fresh=fresh, quiet=json))
+    if json:
+        print_json(told)
+    else:
+        from lectern.evals.answers import answers_text
+
+        typer.echo(answers_text(told))
+
+
+async def _run(  # noqa: PLR0913  # what was typed
+    path: Path,
+    book: Path | None,
+    sample: int | None,
+    seed: int,
+    half: str | None,
+    *,
+    gate: bool,
+    fresh: bool,
+    quiet: bool,
+) -> dict[str, Any]:
+    from lectern.cli.eval import _place, _progress
+    from lectern.evals.answer_sets import load_answers
+    from lectern.evals.answers import measure_answers, summary
+    from lectern.evals.runner import Surroundings
+
+    questions = load_answers(path, book)
+    if half is not None:
+        questions = questions.half("fitted" if half == HALVES[0] else "other")
+    if sample is not None:
+        questions = questions.sampled(sample, seed)
+    settings, folder = _place(create=True)
+    with _progress(quiet=quiet) as advance:
+        around = Surroundings(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
+        return summary(await measure_answers(questions, around, gate=gate))

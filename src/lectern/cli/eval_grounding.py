@@ -1,0 +1,36 @@
+"""`lectern eval grounding`: how well the judge tells supported sentences from others, beside plain word coverage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.options import Json
+from lectern.cli.render import carry, print_json
+
+GroundingFile = Annotated[
+    Path, typer.Argument(help="data.jsonl (context, response, label), its folder, or a file of judged sentence pairs.")
+]
+WordsOnly = Annotated[bool, typer.Option("--words-only", help="Judge without the local embedder.")]
+
+
+def grounding(path: GroundingFile, *, words_only: WordsOnly = False, json: Json = False) -> None:
+    """Judge labelled sentences: balanced accuracy and AUROC with intervals, or verdicts by kind of falsification."""
+    figures = carry(_figures(path, words_only=words_only))
+    if json:
+        print_json(figures)
+        return
+    from lectern.evals.grounding import grounding_text
+
+    typer.echo(grounding_text(figures))
+
+
+async def _figures(path: Path, *, words_only: bool) -> dict[str, Any]:
+    from lectern.answering.support import RuleJudge
+    from lectern.embedders.minilm import LocalEmbedder
+    from lectern.evals.grounding import grounding_figures, load_grounding
+
+    data = load_grounding(path)
+    return await grounding_figures(data, RuleJudge(None if words_only else LocalEmbedder()))

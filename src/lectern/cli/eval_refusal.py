@@ -1,0 +1,84 @@
+"""`lectern eval refusal`: whether what the book covers is answered, and the rest refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lectern.cli.options import Json
+from lectern.cli.render import carry, fail, print_json
+
+if TYPE_CHECKING:
+    from lectern.evals.refusal import Refusals
+
+POLICIES = ("calibrated", "thresholds", "relevance")
+
+Set = Annotated[Path, typer.Argument(help="A question set whose questions say whether they are answerable.")]
+BookFolder = Annotated[Path | None, typer.Option("--book", help="The book's folder, if it is not beside the set.")]
+Foreign = Annotated[
+    Path | None, typer.Option("--foreign", help="A queries.jsonl of another subject, asked as uncovered questions.")
+]
+PolicyName = Annotated[str, typer.Option("--policy", help="calibrated, thresholds or relevance.")]
+Picture = Annotated[Path | None, typer.Option("--picture", help="Write reliability and risk (SVG) to this file.")]
+Half = Annotated[
+    bool, typer.Option("--half", help="Leave every second article out of the book; its questions are then uncovered.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
+
+
+def refusal(  # noqa: PLR0913  # one parameter an option
+    path: Set,
+    book: BookFolder = None,
+    foreign: Foreign = None,
+    policy: PolicyName = "calibrated",
+    picture: Picture = None,
+    *,
+    half: Half = False,
+    fresh: Fresh = False,
+    json: Json = False,
+) -> None:
+    """Ask questions that the book covers and ones that it does not: rates of refusal, AUROC and calibration error."""
+    if policy not in POLICIES:
+        fail(f"--policy must be one of {', '.join(POLICIES)}, not {policy!r}", 2)
+    if half and book is not None:
+        fail("--half leaves documents of a corpus.jsonl out, so it takes no --book", 2)
+    found, told = carry(_run(path, book, foreign, policy, half=half, fresh=fresh, quiet=json))
+    if picture is not None:
+        _draw(found, picture)
+    if json:
+        print_json(told)
+    else:
+        from lectern.evals.refusal import refusal_text
+
+        typer.echo(refusal_text(told))
+
+
+async def _run(  # noqa: PLR0913  # what was typed
+    path: Path, book: Path | None, foreign: Path | None, policy: str, *, half: bool, fresh: bool, quiet: bool
+) -> tuple[Refusals, dict[str, Any]]:
+    from lectern.cli.eval import _place, _progress
+    from lectern.evals.refusal import measure_refusal, summary
+    from lectern.evals.refusal_sets import load_refusal, read_labelled, with_foreign
+    from lectern.evals.runner import Surroundings
+
+    questions = load_refusal(path, book, half=half)
+    if foreign is not None:
+        questions = with_foreign(questions, read_labelled(foreign))
+    settings, folder = _place(create=True)
+    with _progress(quiet=quiet) as advance:
+        around = Surroundings(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
+        found = await measure_refusal(questions, around, policy=policy)
+    return found, summary(found)
+
+
+def _draw(found: Refusals, picture: Path) -> None:
+    from lectern.evals.refusal import arrays
+    from lectern.evals.refusal_picture import drawn
+
+    title = f"{found.name}: {len(found.counted())} questions · {found.policy} · {found.embedder}"
+    try:
+        picture.write_text(drawn(title, *arrays(found.counted())), encoding="utf-8")
+    except OSError as exc:
+        fail(f"{picture} cannot be written ({exc.strerror})", 2)

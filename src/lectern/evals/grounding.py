@@ -1,0 +1,286 @@
+"""How well the judge tells what passages support. Two kinds of sets are read: statements about a context, labelled
+`supported`, `partial` or `unsupported` (partly is not supported), and sentences of lessons, true or made false on
+purpose. Plain word coverage is scored in the same run: a judge that does not beat it is not worth its code.
+
+The shipped weights were fitted on the `fit` half of a set, and thresholds are chosen there; figures are of the other
+half. A context's hash says which half it is in, so that statements about one context stay together."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from lectern.answering.words import stems, telling_stems
+from lectern.domain.errors import SourceError
+from lectern.domain.replies import Judgement
+from lectern.evals.goldfiles import wrong
+from lectern.evals.metrics import LEVEL, RESAMPLES, SEED, Interval, intervals, means
+from lectern.ports import Judge
+
+Half = Literal["fit", "report"]
+DATA = "data.jsonl"  # of a set's folder
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class StatementLine(BaseModel):
+    """A statement and the texts it is about."""
+
+    context: list[str]
+    response: str
+    label: Literal["supported", "partial", "unsupported"]
+
+
+class PairLine(BaseModel):
+    """A sentence and the passage it cites."""
+
+    passage: str
+    sentence: str
+    label: Literal["supported", "falsified"]
+    kind: str
+    split: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One sentence to judge."""
+
+    sentence: str
+    passages: tuple[str, ...]
+    true: bool
+    kind: str  # of a pair: verbatim, paraphrase, or how it was falsified
+    part: str  # fit or report; dev or test
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroundingSet:
+    """A file of labelled sentences."""
+
+    name: str
+    pairs: bool
+    cases: tuple[Case, ...]
+
+
+def load_grounding(path: Path) -> GroundingSet:
+    """Read a set: the file, or the folder that holds `data.jsonl`."""
+    file = path / DATA if path.is_dir() else path
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SourceError(f"{file} cannot be read ({exc}); a grounding set is a file of JSON lines") from exc
+    pairs = any('"passage"' in line for line in lines[:1])
+    cases = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            cases.append(_pair(line) if pairs else _statement(line))
+        except ValidationError as exc:
+            first = exc.errors(include_url=False)[0]
+            raise wrong(file, number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if not cases:
+        raise SourceError(f"{file} holds no sentence to judge")
+    return GroundingSet(name=path.stem if path.is_file() else path.name, pairs=pairs, cases=tuple(cases))
+
+
+def _statement(line: str) -> Case:
+    read = StatementLine.model_validate_json(line)
+    return Case(
+        sentence=read.response,
+        passages=tuple(read.context),
+        true=read.label == "supported",
+        kind=read.label,
+        part=half_of(read.context),
+    )
+
+
+def _pair(line: str) -> Case:
+    read = PairLine.model_validate_json(line)
+    true = read.label == "supported"
+    return Case(sentence=read.sentence, passages=(read.passage,), true=true, kind=read.kind, part=read.split)
+
+
+def half_of(context: Sequence[str]) -> Half:
+    """Which half the statements about a context belong to."""
+    digest = hashlib.sha256((context[0] if context else "").encode()).digest()
+    return "report" if digest[-1] % 2 else "fit"
+
+
+def word_coverage(case: Case) -> float:
+    """The baseline: the share of the sentence's telling words that the passages have."""
+    asked = telling_stems(case.sentence)
+    held = {word for passage in case.passages for word in stems(passage)}
+    return len(asked & held) / len(asked) if asked else 0.0
+
+
+async def grounding_figures(
+    data: GroundingSet, judge: Judge, advance: Callable[[int, int], None] = lambda _done, _total: None
+) -> dict[str, Any]:
+    """Judge every sentence of a set and count."""
+    judged: list[Judgement] = []
+    took: list[float] = []
+    for number, case in enumerate(data.cases, start=1):
+        begun = time.perf_counter()
+        judged.append(await judge.judge(case.sentence, case.passages))
+        took.append((time.perf_counter() - begun) * 1000)
+        advance(number, len(data.cases))
+    counted = _pair_figures(data.cases, judged) if data.pairs else _statement_figures(data.cases, judged)
+    p50, p95 = np.quantile(took, [0.5, 0.95])
+    return {"set": data.name, "n": len(data.cases), **counted, "ms": {"p50": float(p50), "p95": float(p95)}}
+
+
+def _pair_figures(cases: Sequence[Case], judged: Sequence[Judgement]) -> dict[str, Any]:
+    return {"parts": {part: _part(cases, judged, part) for part in sorted({case.part for case in cases})}}
+
+
+def _part(cases: Sequence[Case], judged: Sequence[Judgement], part: str) -> dict[str, Any]:
+    """Of each kind, how many were supported, contradicted and left unverified."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for case, judgement in zip(cases, judged, strict=True):
+        if case.part == part:
+            kinds[case.kind].append(judgement.verdict)
+            if not case.true:
+                kinds["falsified"].append(judgement.verdict)
+    return {kind: _shares(verdicts) for kind, verdicts in sorted(kinds.items())}
+
+
+def _shares(verdicts: Sequence[str]) -> dict[str, Any]:
+    shares: dict[str, Any] = {"n": len(verdicts)}
+    for verdict in ("supported", "contradicted", "unverified"):
+        hits = [[float(one == verdict)] for one in verdicts]
+        (shares[verdict],), (bounds,) = means(hits), intervals(hits)
+        shares[f"{verdict}_interval"] = list(bounds)
+    return shares
+
+
+def _statement_figures(cases: Sequence[Case], judged: Sequence[Judgement]) -> dict[str, Any]:
+    truth = np.array([case.true for case in cases])
+    seen = np.array([case.part == "fit" for case in cases])
+    scores = {
+        "judge": np.array([judgement.support for judgement in judged]),
+        "word_coverage": np.array([word_coverage(case) for case in cases]),
+    }
+    verdicts = np.array([judgement.verdict == "supported" for judgement in judged])
+    for name, part in (("fit", truth[seen]), ("report", truth[~seen])):
+        if part.all() or not part.any():
+            raise SourceError(f"the {name} half holds supported statements only, or none; a set needs both in each")
+    figures = {name: _scored(score, truth, seen) for name, score in scores.items()}
+    return {
+        "reported": int((~seen).sum()),
+        "scores": figures,
+        "better_by": _better(scores, truth, seen, figures),
+        "verdict_supported": {
+            "balanced_accuracy": balanced_accuracy(verdicts[~seen], truth[~seen]),
+            "share": float(verdicts[~seen].mean()),
+        },
+    }
+
+
+def _scored(score: Floats, truth: Bools, seen: Bools) -> dict[str, Any]:
+    """AUROC, and balanced accuracy at the threshold that is best on the other half."""
+    cut = best_cut(score[seen], truth[seen])
+    mine, labels = score[~seen], truth[~seen]
+    return {
+        "auroc": auroc(mine, labels),
+        "auroc_interval": list(_resampled(lambda rows: auroc(mine[rows], labels[rows]), len(mine))),
+        "balanced_accuracy": balanced_accuracy(mine >= cut, labels),
+        "balanced_accuracy_interval": list(
+            _resampled(lambda rows: balanced_accuracy(mine[rows] >= cut, labels[rows]), len(mine))
+        ),
+        "threshold": cut,
+    }
+
+
+def _better(
+    scores: Mapping[str, Floats], truth: Bools, seen: Bools, figures: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """The judge's lead over word coverage, on the same resamples."""
+    labels = truth[~seen]
+    judge, plain = (scores[name][~seen] for name in ("judge", "word_coverage"))
+    cuts = [figures[name]["threshold"] for name in ("judge", "word_coverage")]
+
+    def lead_auroc(rows: Any) -> float:  # noqa: ANN401  # numpy's own index types
+        return auroc(judge[rows], labels[rows]) - auroc(plain[rows], labels[rows])
+
+    def lead_accuracy(rows: Any) -> float:  # noqa: ANN401
+        mine, theirs = judge[rows] >= cuts[0], plain[rows] >= cuts[1]
+        return balanced_accuracy(mine, labels[rows]) - balanced_accuracy(theirs, labels[rows])
+
+    every = np.arange(len(labels))
+    return {
+        "auroc": lead_auroc(every),
+        "auroc_interval": list(_resampled(lead_auroc, len(labels))),
+        "balanced_accuracy": lead_accuracy(every),
+        "balanced_accuracy_interval": list(_resampled(lead_accuracy, len(labels))),
+    }
+
+
+def auroc(score: Floats, truth: Bools) -> float:
+    """How often a supported one scores above an unsupported one; ties count half."""
+    positive, negative = score[truth], score[~truth]
+    if not len(positive) or not len(negative):
+        return 0.5
+    order = np.sort(negative)
+    below = np.searchsorted(order, positive, side="left")
+    up_to = np.searchsorted(order, positive, side="right")
+    return float((below + up_to).sum() / (2 * len(positive) * len(negative)))
+
+
+def balanced_accuracy(said: Bools, truth: Bools) -> float:
+    """The mean of the share of supported ones that are found and of others that are not taken for such."""
+    right = [said[truth].mean() if truth.any() else 0.5, (~said[~truth]).mean() if (~truth).any() else 0.5]
+    return float(sum(right) / 2)
+
+
+def best_cut(score: Floats, truth: Bools) -> float:
+    """The threshold with the best balanced accuracy; the least of equals."""
+    cuts = np.unique(score)
+    return float(max(cuts, key=lambda cut: (balanced_accuracy(score >= cut, truth), -cut)))
+
+
+def _resampled(figure: Callable[[Any], float], count: int) -> Interval:
+    """Where a figure lies in 95 % of 1,000 draws of as many cases."""
+    rng = np.random.default_rng(SEED)
+    drawn = [figure(rng.integers(0, count, count)) for _ in range(RESAMPLES)]
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def grounding_text(figures: Mapping[str, Any]) -> str:
+    """The figures as lines for people."""
+    lines = [f"{figures['set']}: {figures['n']} sentences, {figures['ms']['p50']:.1f} ms each (median)"]
+    if "parts" in figures:
+        for part, kinds in figures["parts"].items():
+            lines.append(f"  {part:<12}{'n':>5}  supported            contradicted         unverified")
+            lines += [f"    {kind:<10}{shares['n']:>5}  {_row(shares)}" for kind, shares in kinds.items()]
+        return "\n".join(lines)
+    lines.append(f"  figures of the {figures['reported']} that nothing was fitted on")
+    for name, scored in {**figures["scores"], "better by": figures["better_by"]}.items():
+        cells = [
+            f"{metric} {scored[metric]:.3f} ({low:.3f} to {high:.3f})"
+            for metric in ("balanced_accuracy", "auroc")
+            for low, high in [scored[f"{metric}_interval"]]
+        ]
+        lines.append(f"    {name:<14} {'  '.join(cells)}")
+    verdict = figures["verdict_supported"]
+    lines.append(
+        f"    verdict        balanced_accuracy {verdict['balanced_accuracy']:.3f}, {verdict['share']:.0%} supported"
+    )
+    return "\n".join(lines)
+
+
+def _row(shares: Mapping[str, Any]) -> str:
+    cells = []
+    for verdict in ("supported", "contradicted", "unverified"):
+        low, high = shares[f"{verdict}_interval"]
+        cells.append(f"{shares[verdict]:.3f} ({low:.3f}-{high:.3f})")
+    return "  ".join(cells)

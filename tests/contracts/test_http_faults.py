@@ -1,0 +1,123 @@
+"""What a caller over HTTP hears of a server that cannot answer: a problem that says when to come back, and a readiness
+that is really asked for (RELIABILITY S4)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from lectern.api import errors
+from lectern.api.app import create_app
+from lectern.domain.errors import BadInput, IndexDamaged, IndexMismatch, LecternError, ProviderError, RateLimited
+from lectern.index.edge import EdgeIndex
+from lectern.wiring import Lectern, open_lectern
+
+
+def calling(app: FastAPI) -> httpx.AsyncClient:
+    """A client of this application."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[tuple[Lectern, httpx.AsyncClient]]:
+    """A Lectern with one small book, and a client of it."""
+    book = folder / "tiny"
+    book.mkdir()
+    (book / "01-nodes.md").write_text("# Nodes\n\nA node is a process that computes.\n", encoding="utf-8")
+    async with open_lectern() as lectern:
+        await lectern.ingest(book)
+        async with calling(create_app(lectern)) as client:
+            yield lectern, client
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (RateLimited("qdrant", 2.1), "3"),
+        (RateLimited("openai", 60), "60"),
+        (ProviderError("qdrant", "could not be reached"), "5"),
+        (IndexDamaged("the index cannot be read"), "5"),
+        (IndexMismatch("of another model"), None),
+        (BadInput("wrong", field="text"), None),
+    ],
+)
+async def test_only_what_waiting_may_mend_says_how_long(error: LecternError, says: str | None) -> None:
+    """A 503 carries Retry-After in whole seconds, the provider's own where it named any; no other answer does."""
+    app = FastAPI()
+    errors.install(app)
+
+    @app.get("/")
+    async def fail() -> None:
+        raise error
+
+    async with calling(app) as client:
+        got = await client.get("/")
+
+    assert got.headers.get("retry-after") == says
+    assert (got.status_code == 503) == (says is not None)
+    assert got.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_server_is_ready_with_and_without_books(tmp_path: Path) -> None:
+    """What can be asked, was asked, and answered."""
+    async with open_lectern() as lectern, calling(create_app(lectern)) as client:
+        assert (await client.get("/health/ready")).status_code == 200
+    async with served(tmp_path) as (_, client):
+        assert (await client.get("/health/ready")).status_code == 200
+
+
+async def _not_ready(client: httpx.AsyncClient) -> str:
+    got = await client.get("/health/ready")
+    assert (got.status_code, got.headers["content-type"]) == (503, "application/problem+json")
+    assert got.headers["retry-after"]
+    assert (await client.get("/health/live")).status_code == 200
+    return str(got.json()["detail"])
+
+
+async def test_a_database_that_is_gone_makes_the_server_unready(tmp_path: Path) -> None:
+    """Although the list of books is still remembered."""
+    from sqlalchemy import text
+
+    async with served(tmp_path) as (lectern, client):
+        await lectern.books()
+        async with lectern.workshop.ledger._engine.begin() as connection:  # type: ignore[attr-defined]
+            await connection.execute(text("ALTER TABLE lessons RENAME TO lost"))
+
+        assert "does not answer" in await _not_ready(client)
+
+
+@pytest.mark.parametrize("error", [ProviderError("qdrant", "is down"), IndexMismatch("is of another shape")])
+async def test_an_index_that_does_not_answer_makes_the_server_unready(
+    tmp_path: Path, error: LecternError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is really read, and whatever it says instead of an answer is a 503."""
+    async with served(tmp_path) as (_, client):
+
+        async def read(self: EdgeIndex, work: object) -> None:
+            raise error
+
+        monkeypatch.setattr(EdgeIndex, "read", read)
+        assert str(error) in await _not_ready(client)
+
+
+async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path) -> None:
+    """An empty collection is not taken for a healthy one."""
+    from lectern.domain.filters import ChunkFilter
+    from lectern.ports import Change
+
+    async with served(tmp_path) as (lectern, client):
+        index, where = lectern.workshop.shelf.current.index, ChunkFilter(book_id="tiny")
+        held = await index.read(lambda view: view.chunks(where))
+
+        async def commit() -> None:
+            """The ledger is not told."""
+
+        drop = tuple(stored.chunk.id for stored in held)
+        await index.replace("tiny", 1, [Change(put=(), drop=drop, language="en")], commit)
+
+        assert "doctor" in await _not_ready(client)

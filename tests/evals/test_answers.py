@@ -1,0 +1,107 @@
+"""Measuring answers: what counts as said, as quoted and as found again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lectern.domain.errors import BadInput, SourceError
+from lectern.evals.answer_sets import Asked, load_answers
+from lectern.evals.answers import answers_text, measure_answers, outcome, says, stands_in, summary
+from lectern.evals.runner import Surroundings
+from lectern.settings import Settings
+from tests.evals.making import DOCUMENTS, question_set, write_files
+
+HONEY = "A hive of bees makes honey from the nectar of flowers."
+QUERIES = [
+    {"_id": "q1", "text": "What do bees make honey from?", "answers": ["nectar of flowers"], "meta": {"type": "fact"}},
+    {"_id": "q2", "text": "What pulls the sea?", "answers": ["The Moon"], "meta": {"type": "fact"}},
+    {"_id": "q3", "text": "What does yeast eat?", "answers": ["salt", "pepper"], "meta": {"type": "wrong"}},
+    {"_id": "q4", "text": "And twice a day?", "answers": ["tides"], "meta": {"standalone": "What rises twice a day?"}},
+    {"_id": "q5", "text": "Who painted the Mona Lisa?", "answerable": False, "answers": []},
+    {"_id": "q6", "text": "What is glass?", "answers": []},
+]
+
+
+def around(tmp_path: Path) -> Surroundings:
+    """A place to work."""
+    return Surroundings(settings=Settings(), cache=tmp_path / "cache", fresh=False, advance=lambda *_: None)
+
+
+def test_what_counts_as_said() -> None:
+    """Case, articles, punctuation and markup do not matter; parts of words and words apart do."""
+    assert says("It was **the Moon**, of course.", ["moon"])
+    assert says("about 30–60% of them", ["30-60%"])
+    assert not says("It was moonlight.", ["moon"])
+    assert not says("nectar of many flowers", ["nectar of flowers"])
+    assert not says("anything", ["", "the"])
+
+
+def test_what_counts_as_word_for_word() -> None:
+    """White space, fences, bullets and the targets of links do not matter; one other word does."""
+    passage = "See [the bees](bees.md):\n\n- they make\n  honey\n\n```sh\nbuzz  --loud\n```"
+
+    assert stands_in("See the bees:", passage)
+    assert stands_in("- they make honey", passage)
+    assert stands_in("```sh\nbuzz --loud\n```", passage)
+    assert not stands_in("they made honey", passage)
+
+
+def test_a_reply_is_taken_apart() -> None:
+    """A later sentence answers without the first; what no passage has is neither verbatim nor resolved."""
+    asked = Asked(id="q", text="What do bees make?", answers=("honey",))
+    reply = [("Bees are insects. [1]", (HONEY,)), (f"{HONEY} [1]", (HONEY,)), ("Bees buzz. [2]", ("Elsewhere.",))]
+    found = outcome(asked, reply, {HONEY})
+
+    assert (found.answered, found.in_first, found.refused) == (True, False, False)
+    assert (found.sentences, found.verbatim, found.resolved) == (3, 1, 2)
+    assert found.words == 3 + 11 + 2
+    assert outcome(asked, [], {HONEY}).refused
+
+
+async def test_a_set_is_asked_with_and_without_the_gate(tmp_path: Path) -> None:
+    """Known answers are found, unknown ones are not, and every sentence is the book's; the table says so."""
+    questions = load_answers(question_set(tmp_path / "qa-small", QUERIES, DOCUMENTS))
+    alone = summary(await measure_answers(questions, around(tmp_path), gate=False))
+    asked = summary(await measure_answers(questions, around(tmp_path)))
+
+    assert alone["n"] == asked["n"] == 4
+    assert alone["answered"] == 0.75
+    assert asked["answered"] <= 1 - asked["refused"]
+    for told in (alone, asked):
+        assert told["verbatim"] == told["resolved"] == 1
+        low, high = told["intervals"]["answered"]
+        assert low <= told["answered"] <= high
+        assert told["kinds"]["wrong"]["answered"] == 0
+    assert "75.0%" in answers_text(alone)
+
+
+def test_the_book_of_a_set(tmp_path: Path) -> None:
+    """`docs` in the set is its book, else the corpus; another folder may be named, and without any there is advice."""
+    folder = question_set(tmp_path / "qa-small", QUERIES, DOCUMENTS)
+    assert len(load_answers(folder).book.documents) == len(DOCUMENTS)
+    write_files(folder, {"docs/bees.md": f"# Bees\n\n{HONEY}"})
+    assert set(load_answers(folder).book.documents) == {"bees.md"}
+    other = write_files(tmp_path / "other", {"a.md": "# A\n", "b.md": "# B\n"})
+    assert set(load_answers(folder, other).book.documents) == {"a.md", "b.md"}
+    with pytest.raises(SourceError, match="--book"):
+        load_answers(question_set(tmp_path / "qa-bare", QUERIES, None))
+    with pytest.raises(BadInput, match="queries"):
+        load_answers(tmp_path / "nowhere")
+
+
+def test_halves_and_samples(tmp_path: Path) -> None:
+    """Articles are never cut, halves share no question and lose none, and a seed draws the same sample again."""
+    queries = [
+        {"_id": f"q{number}", "text": "What is it?", "answers": ["it"], "meta": {"article": f"a{number // 3}"}}
+        for number in range(12)
+    ]
+    questions = load_answers(question_set(tmp_path / "qa-halves", queries, DOCUMENTS))
+    fitted, other = questions.half("fitted").asked, questions.half("other").asked
+
+    assert {one.article for one in fitted} == {"a0", "a2"}
+    assert {one.article for one in other} == {"a1", "a3"}
+    assert len(fitted) + len(other) == 12
+    assert questions.sampled(5, 1).asked == questions.sampled(5, 1).asked != questions.sampled(5, 2).asked
+    assert questions.sampled(99, 1).asked == questions.asked

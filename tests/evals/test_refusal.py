@@ -1,0 +1,197 @@
+"""`eval refusal` from end to end: small sets through the real pipeline, and the shapes that sets come in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from lectern.domain.errors import BadInput, SourceError
+from lectern.evals.refusal import Outcome, Refusals, measure_refusal, refusal_text, summary
+from lectern.evals.refusal_picture import drawn
+from lectern.evals.refusal_sets import load_refusal, read_labelled, with_foreign
+from lectern.evals.runner import Surroundings
+from lectern.settings import Settings
+from tests.conftest import SHARED_DATA
+from tests.evals.making import QUERIES, question_set, write_files
+
+FAR = [
+    {"_id": "f1", "text": "Who painted the Mona Lisa?", "answerable": False, "tier": "far"},
+    {"_id": "f2", "text": "Which team won the football cup in Lisbon?", "answerable": False, "tier": "far"},
+    {"_id": "n1", "text": "How many bees live in one hive?", "answerable": False, "tier": "near"},
+]
+
+
+def around(tmp_path: Path) -> Surroundings:
+    """Surroundings that nobody else uses."""
+    return Surroundings(
+        settings=Settings(), cache=tmp_path / "cache", fresh=False, advance=lambda _what, _done, _total: None
+    )
+
+
+async def test_a_small_set_is_answered_and_refused(tmp_path: Path) -> None:
+    """Four questions about five documents are told from questions about none; near ones get a rate and no more."""
+    folder = question_set(tmp_path / "qa-small", [*QUERIES[:4], *FAR])
+    told = summary(await measure_refusal(load_refusal(folder), around(tmp_path)))
+
+    assert (told["n"], told["answerable"], told["tiers"]) == (7, 4, {"far": 2, "near": 1})
+    assert told["refusal_rate"]["far"] == 1
+    assert told["false_refusal_rate"] <= 0.5
+    assert told["auroc"] == 1
+    assert told["counted_tiers"] == ["far"]
+    assert 0 <= told["ece"] <= 0.5
+    assert told["intervals"]["refusal_rate"]["far"] == (1, 1)
+    assert json.loads(json.dumps(told))["policy"] == "calibrated"
+    assert "far                2  100.0% refused" in refusal_text(told)
+
+
+async def test_other_policies_are_measured_alike(tmp_path: Path) -> None:
+    """The fourth document's cuts refuse nearly everything a small local model finds: the reason for the default."""
+    folder = question_set(tmp_path / "qa-small", [*QUERIES[:4], *FAR])
+    strict = summary(await measure_refusal(load_refusal(folder), around(tmp_path), policy="thresholds"))
+    lenient = summary(await measure_refusal(load_refusal(folder), around(tmp_path), policy="relevance"))
+
+    assert strict["false_refusal_rate"] == 1
+    assert lenient["false_refusal_rate"] == 0
+
+
+def outcome(confidence: float, tier: str = "answerable") -> Outcome:
+    """One question's outcome at the usual cut."""
+    answerable = tier == "answerable"
+    return Outcome(
+        id=f"{tier}-{confidence}", tier=tier, answerable=answerable, confidence=confidence, refused=confidence < 0.6
+    )
+
+
+def refusals(*outcomes: Outcome) -> Refusals:
+    """A run without having run."""
+    return Refusals(name="s", policy="calibrated", embedder="e", chunks=1, outcomes=outcomes, seconds=0.0)
+
+
+def test_figures_are_counted_as_a_hand_counts_them() -> None:
+    """Rates by tier; AUROC and ECE leave out what is doubtful as long as something sure is left."""
+    found = refusals(
+        outcome(0.9), outcome(0.5), outcome(0.7, "far"), outcome(0.1, "far"), outcome(0.99, "near"), outcome(0.2, "mid")
+    )
+    told = summary(found)
+
+    assert told["false_refusal_rate"] == 0.5
+    assert told["refusal_rate"] == {"far": 0.5, "mid": 1.0, "near": 0.0}
+    assert told["auroc"] == pytest.approx(5 / 6)
+    assert told["auroc_by_tier"] == {"far": 0.75, "mid": 1.0, "near": 0.0}
+    assert told["ece"] == pytest.approx((0.1 + 0.5 + 0.7 + 0.1 + 0.2) / 5)
+    only_near = summary(refusals(outcome(0.9), outcome(0.3, "near")))
+    assert (only_near["counted_tiers"], only_near["auroc"]) == (["near"], 1.0)
+
+
+def test_one_kind_of_question_measures_nothing() -> None:
+    """Without an uncovered question there is no refusal to measure, and the sentence says what to do."""
+    with pytest.raises(BadInput, match="--half"):
+        summary(refusals(outcome(0.9), outcome(0.8)))
+
+
+def test_half_of_the_articles_are_the_book(tmp_path: Path) -> None:
+    """Documents go in by title, questions about the others become uncovered, and adversarial ones follow theirs; a
+    question that both halves answer in part is asked of neither."""
+    documents = [
+        {"_id": "b1", "title": "Bread", "text": "Yeast eats sugar."},
+        {"_id": "b2", "title": "Bread", "text": "Ovens are hot."},
+        {"_id": "g1", "title": "Glass", "text": "Glass is melted sand."},
+    ]
+    queries = [
+        {"_id": "q1", "text": "What does yeast eat?", "gold": [{"doc": "b1"}]},
+        {"_id": "q2", "text": "What is hot?", "gold": [{"doc": "b2"}]},
+        {"_id": "q3", "text": "What is glass?", "gold": [{"doc": "g1"}]},
+        {"_id": "q4", "text": "What is hot or melted?", "gold": [{"doc": "b2"}, {"doc": "g1"}]},
+        {"_id": "u1", "text": "Who sold the bread?", "answerable": False, "gold": [{"doc": "b1"}]},
+        {"_id": "u2", "text": "Who sold the glass?", "answerable": False, "gold": [{"doc": "g1"}]},
+    ]
+    found = load_refusal(question_set(tmp_path / "qa-x", queries, documents), half=True)
+
+    assert sorted(found.books[0].documents.values()) == ["b1", "b2"]
+    tiers = {asked.id: (asked.answerable, asked.tier) for asked in found.asked}
+    assert tiers == {
+        "q1": (True, "answerable"),
+        "q2": (True, "answerable"),
+        "q3": (False, "uncovered"),
+        "u1": (False, "unanswerable"),
+    }
+
+
+def test_the_book_of_a_refusal_set_is_found_beside_it(tmp_path: Path) -> None:
+    """`qa-refusal-x` is about `book-x`; gold may name folders that the book does not have, and a named book wins."""
+    queries = [{"_id": "a", "text": "What is it?", "gold": [{"doc": "x/docs/m/l.md"}], "tier": "in-book"}, FAR[0]]
+    folder = question_set(tmp_path / "qa-refusal-x", queries, None)
+    write_files(tmp_path / "book-x", {"docs/m/l.md": "# L", "history/01/docs/m/l.md": "# Old"})
+    write_files(tmp_path / "other", {"k.md": "# K"})
+
+    found = load_refusal(folder)
+    assert list(found.books[0].documents) == ["m/l.md"]
+    assert [(one.answerable, one.tier) for one in found.asked] == [(True, "in-book"), (False, "far")]
+    assert list(load_refusal(folder, tmp_path / "other").books[0].documents) == ["k.md"]
+
+
+def test_foreign_questions_are_uncovered(tmp_path: Path) -> None:
+    """Another set's questions, whatever they are there, are none of this book's."""
+    found = load_refusal(question_set(tmp_path / "qa-small", [*QUERIES[:4]]))
+    other = question_set(tmp_path / "qa-other", QUERIES)
+
+    more = with_foreign(found, read_labelled(other / "queries.jsonl")).asked[4:]
+    assert {(one.answerable, one.tier, one.book_id) for one in more} == {(False, "foreign", "qa-small")}
+    assert len(more) == len(QUERIES)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('{"_id": "a", "text": "?"}', "line 1: text must have 3 to 1000"),
+        ('{"_id": "a", "text": "What?", "answerable": "perhaps"}', "line 1: answerable"),
+        ("\n{oops", "line 2: Invalid JSON"),
+        ("\n", "holds no question"),
+    ],
+)
+def test_a_bad_line_is_named(content: str, says: str, tmp_path: Path) -> None:
+    """Whoever wrote the set can find what to mend."""
+    (tmp_path / "queries.jsonl").write_text(content, encoding="utf-8")
+
+    with pytest.raises(SourceError) as caught:
+        load_refusal(tmp_path)
+    assert says in str(caught.value)
+
+
+def test_no_book_and_no_folder_are_said(tmp_path: Path) -> None:
+    """Each has its own sentence."""
+    with pytest.raises(BadInput, match="there is no folder"):
+        load_refusal(tmp_path / "nowhere")
+    with pytest.raises(SourceError, match="--book PATH"):
+        load_refusal(question_set(tmp_path / "qa-x", [{**QUERIES[0], "gold": [{"doc": "l.md"}]}], None))
+
+
+def test_the_picture_shows_both_charts() -> None:
+    """Well-formed, a dot for each bin that holds something, and the cut marked with what it costs."""
+    chances, labels = np.array([0.95, 0.9, 0.65, 0.2, 0.05, 0.02]), np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    picture = drawn("a < b", chances, labels)
+
+    root = ET.fromstring(picture)
+    circles = root.findall("{http://www.w3.org/2000/svg}circle")
+    assert len(circles) == 4 + 1
+    assert "answered at 0.6: 50%, of them 33.3% uncovered" in picture
+    assert "a &lt; b" in picture
+
+
+@pytest.mark.data
+def test_real_sets_load() -> None:
+    """The sets that this is made for, as their makers describe them."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the shared question sets are not beside this checkout")
+
+    robolearn = load_refusal(SHARED_DATA / "qa-refusal-robolearn")
+    squad = load_refusal(SHARED_DATA / "qa-squad2", half=True)
+    assert len(robolearn.asked) == 515
+    assert len(robolearn.books[0].documents) == 65
+    assert {asked.tier for asked in robolearn.asked} == {"in-book", "far", "mid", "near"}
+    assert sum(asked.answerable for asked in squad.asked) == 788
+    assert {asked.tier for asked in squad.asked} == {"answerable", "uncovered", "unanswerable"}

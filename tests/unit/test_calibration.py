@@ -1,0 +1,412 @@
+"""Calibration: from signals to a probability, and what is shipped, stored and refused."""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lectern.answering.calibrating import LabelledQuestion, calibrate
+from lectern.answering.calibration import (
+    GENERIC,
+    SHIPPED,
+    Calibration,
+    Labelled,
+    fit,
+    read,
+    shipped,
+    stored,
+    to_json,
+)
+from lectern.answering.scores import auroc, ece, interval, log_loss
+from lectern.answering.self_questions import covered_questions, far_questions, foreign_questions, mixed_questions
+from lectern.answering.signals import FIELD, NAMES, NOTHING, Signals, signals_of
+from lectern.domain.books import Manifest
+from lectern.domain.chunks import StampedChunk
+from lectern.domain.errors import BadInput, ConfigError
+from lectern.domain.evidence import Findings
+from lectern.domain.filters import ChunkFilter
+from lectern.ports import BookEntry
+from lectern.settings import Settings
+from lectern.wiring import open_lectern
+from tests.conftest import SAMPLE_BOOK
+from tests.making import chunk, hit
+
+LOCAL = "local/all-MiniLM-L6-v2-int8/384"
+MADE = Calibration(
+    fingerprint="test/tiny/8",
+    signals=("best", "covered"),
+    weights=(4.0, 2.5),
+    intercept=-3.25,
+    floor=0.2,
+    n=10,
+    notes="by hand",
+)
+
+
+def labelled(count: int = 400, seed: int = 3) -> list[Labelled]:
+    """Questions whose chance of being covered is known: it follows `best` and `covered`, and no other signal."""
+    draw = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        values = dict.fromkeys(NAMES, 0.0) | {name: draw.random() for name in ("best", "covered", "pairs")}
+        chance = 1 / (1 + np.exp(-(-6 + 8 * values["best"] + 4 * values["covered"])))
+        rows.append(Labelled(signals=Signals(**values), covered=draw.random() < chance, gold=values["best"]))
+    return rows
+
+
+def test_a_fit_finds_the_weights_that_made_the_labels() -> None:
+    """From 4,000 labels drawn with known weights, those weights come back, and a signal without a say gets next to
+    none; the intercept is for as many covered as uncovered questions."""
+    made = fit(labelled(4000), fingerprint="x", notes="", signals=("best", "covered", "pairs"), ridge=0.01)
+
+    best, covered, pairs = made.weights
+    assert best == pytest.approx(8, rel=0.15)
+    assert covered == pytest.approx(4, rel=0.15)
+    assert pairs < 0.4
+    assert made.n == 4000
+
+
+def test_a_fit_is_the_same_every_time() -> None:
+    """Bit by bit, whatever ran before."""
+    assert fit(labelled(), fingerprint="x", notes="") == fit(labelled(), fingerprint="x", notes="")
+
+
+def test_neither_class_outvotes_the_other() -> None:
+    """Ten times as many uncovered questions of the same kind change next to nothing."""
+    rows = labelled()
+    lopsided = [row for row in rows for _ in range(1 if row.covered else 10)]
+
+    one, other = (fit(some, fingerprint="x", notes="", ridge=1e-6) for some in (rows, lopsided))
+    assert [other.of(row.signals) for row in rows] == pytest.approx([one.of(row.signals) for row in rows], abs=0.01)
+
+
+def test_no_signal_speaks_against_the_book() -> None:
+    """Where chance makes a signal look harmful it counts nothing, and the others are fitted without it."""
+    rows = [
+        replace(row, signals=replace(row.signals, pairs=0.0 if row.covered else 1.0, margin=row.signals.best))
+        for row in labelled()
+    ]
+    made = fit(rows, fingerprint="x", notes="")
+
+    weights = dict(zip(made.signals, made.weights, strict=True))
+    assert weights["pairs"] == 0
+    assert min(made.weights) >= 0
+    assert weights["best"] + weights["margin"] > 3
+
+
+def test_perfectly_told_apart_questions_keep_finite_weights() -> None:
+    """Separable classes would drive weights to infinity; the ridge holds them."""
+    rows = [
+        Labelled(signals=replace(NOTHING, best=0.9 if covered else 0.1), covered=covered)
+        for covered in (True, False)
+        for _ in range(20)
+    ]
+    made = fit(rows, fingerprint="x", notes="")
+
+    assert all(np.isfinite(made.weights))
+    assert made.of(rows[0].signals) > 0.9
+    assert made.of(rows[-1].signals) < 0.1
+
+
+def test_a_prior_holds_where_there_is_little_to_learn() -> None:
+    """Ten questions move parameters a little, a thousand move them to what the questions say."""
+    prior = replace(MADE, weights=(1.0, 9.0))
+
+    def distance(count: int) -> float:
+        made = fit(labelled(count), fingerprint="x", notes="", signals=prior.signals, prior=prior, ridge=10)
+        return abs(made.weights[0] - 8) + abs(made.weights[1] - 4)
+
+    assert distance(4000) < 2 < distance(12)
+
+
+def test_the_floor_is_what_hardly_any_gold_lies_below() -> None:
+    """One in five hundred passages that answer lies below it; without any known, it is the prior's."""
+    rows = [
+        Labelled(signals=replace(NOTHING, best=n / 2000), covered=n % 2 == 0, gold=0.3 + n / 4000) for n in range(2000)
+    ]
+    made = fit(rows, fingerprint="x", notes="")
+    without = fit([replace(row, gold=None) for row in rows], fingerprint="x", notes="", prior=MADE)
+
+    assert sum(row.gold < made.floor for row in rows if row.covered and row.gold) == 2
+    assert without.floor == MADE.floor
+
+
+def test_one_kind_of_question_is_not_enough() -> None:
+    """Said before anything is fitted."""
+    with pytest.raises(BadInput, match="only one of the two"):
+        fit([row for row in labelled() if row.covered], fingerprint="x", notes="")
+
+
+def test_json_keeps_every_digit(tmp_path: Path) -> None:
+    """What is written is read back as it was."""
+    exact = replace(MADE, weights=(1 / 3, 2.0**0.5), intercept=-0.1 - 0.2)
+    (tmp_path / "c.json").write_text(to_json(exact), encoding="utf-8")
+
+    assert read(tmp_path / "c.json") == exact
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"signals": ["best", "luck"]}, "there is no signal 'luck'"),
+        ({"signals": ["best", "best"]}, "each once"),
+        ({"weights": [1.0]}, "2 signals need as many weights, not 1"),
+        ({"weights": [1.0, "heavy"]}, "weights"),
+        ({"intercept": float("inf")}, "intercept"),
+        ({"zero": 1.0}, "zero must be below one"),
+        ({"floor": 1.5}, "floor must be 0 to 1"),
+        ({"notes": None}, "notes"),
+        ({"fingerprnt": "x"}, "fingerprnt"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_name_and_fault(change: dict, says: str, tmp_path: Path) -> None:
+    """Nobody is answered by half a calibration, and the sentence says which file, what is wrong and what to do."""
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({**json.loads(to_json(MADE)), **change}), encoding="utf-8")
+
+    with pytest.raises(ConfigError) as caught:
+        read(file)
+    assert str(file) in str(caught.value)
+    assert says in str(caught.value)
+    assert "lectern calibrate" in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
+def test_what_is_no_json_is_refused(content: bytes, tmp_path: Path) -> None:
+    """A torn file is a sentence, not a trace."""
+    (tmp_path / "c.json").write_bytes(content)
+
+    with pytest.raises(ConfigError, match="is no calibration"):
+        read(tmp_path / "c.json")
+
+
+def test_shipped_parameters_load_and_name_their_embedders() -> None:
+    """Each file is valid; the local one is fitted, the others say that they are not, and anything else gets words."""
+    names = {file.stem: read(file) for file in SHIPPED.glob("*.json")}
+
+    assert set(names) == {"local", "openai", "cohere", "generic"}
+    assert shipped(LOCAL) == names["local"]
+    assert shipped(LOCAL).n > 5000
+    for name in ("openai", "cohere"):
+        assert "starting point" in names[name].notes
+        assert shipped(names[name].fingerprint) == names[name]
+    assert shipped("acme/new-model/64") == names["generic"]
+    assert names["generic"].fingerprint == GENERIC
+    assert not {"best", "margin", "agreement", "joint"} & set(names["generic"].signals)
+
+
+def test_a_books_own_parameters_are_used_while_its_embedder_is_the_same(tmp_path: Path) -> None:
+    """After a change of embedder they are not about this book's cosines any more."""
+    (tmp_path / "book.json").write_text(to_json(MADE), encoding="utf-8")
+
+    assert stored(tmp_path, "book", "test/tiny/8") == MADE
+    assert stored(tmp_path, "book", "test/other/8") is None
+    assert stored(tmp_path, "other", "test/tiny/8") is None
+
+
+def test_cosines_are_read_on_the_calibrations_scale() -> None:
+    """A model whose cosines all lie between 0.6 and 0.9 is stretched to 0…1."""
+    stretched = signals_of("node", [hit(chunk("A node."), 0.75), hit(chunk("Else."), 0.5)], zero=0.6, one=0.9)
+
+    assert stretched.best == pytest.approx(0.5)
+    assert stretched.margin == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("People with a gripper.", 1.0),
+        ("A gripper.", 1 / 1.3),
+        ("People.", 0.3 / 1.3),  # everybody has them
+        ("What about a griper?", 0.7 / 1.3),  # misspelt
+        ("Many grippers!", 1 / 1.3),
+        ("A microgripper.", 0.0),
+        ("Nothing of that sort.", 0.0),
+    ],
+)
+def test_covered_weighs_words_by_how_much_they_tell(text: str, covered: float) -> None:
+    """A rare word counts 1, the commonest 0.3, a misspelt one 0.7 of its weight, question words not at all."""
+    found = signals_of("How do people use the gripper?", [hit(chunk(text, trail=()), 0.5)])
+
+    assert found.covered == pytest.approx(covered)
+
+
+def test_words_far_apart_do_not_stand_together() -> None:
+    """One passage holds both words in one sentence, the other a hundred words apart."""
+    near = signals_of("gripper torque", [hit(chunk("The gripper has a torque of two.", trail=()), 0.5)])
+    apart = signals_of("gripper torque", [hit(chunk(f"gripper {'and then ' * 50} torque", trail=()), 0.5)])
+
+    assert (near.covered, near.together) == (1, 1)
+    assert (apart.covered, apart.together) == (1, 0.5)
+
+
+def test_agreement_is_the_similarity_of_the_lexical_leader() -> None:
+    """High where both searches lead to one passage, low where the words lead elsewhere."""
+    first, second = hit(chunk("a"), 0.8), hit(chunk("b"), 0.3)
+
+    assert signals_of("x", [replace(first, bm25=9.0), second]).agreement == 0.8
+    assert signals_of("x", [first, replace(second, bm25=9.0)]).agreement == 0.3
+
+
+@given(
+    st.text(max_size=80),
+    st.lists(st.tuples(st.text(max_size=80), st.floats(0, 1)), max_size=14),
+)
+def test_signals_are_bounded_and_taken_from_the_first_hits_only(
+    question: str, texts: Sequence[tuple[str, float]]
+) -> None:
+    """Whatever is asked and found: each signal is 0…1, and hits behind the field change nothing."""
+    hits = [hit(chunk(f"{text} {number}"), value) for number, (text, value) in enumerate(texts)]
+    found = signals_of(question, hits)
+
+    assert all(0 <= value <= 1 + 1e-12 for value in astuple(found))
+    assert found == signals_of(question, hits[:FIELD])
+
+
+def test_scores_against_hand_counted_values() -> None:
+    """Ties count half; a bin's gap is weighed by its size; certainty costs a lot where it is wrong."""
+    chances, labels = np.array([0.9, 0.8, 0.5, 0.5, 0.1]), np.array([1.0, 1.0, 1.0, 0.0, 0.0])
+
+    assert auroc(chances, labels) == pytest.approx(5.5 / 6)
+    assert ece(np.array([0.95, 0.95, 0.05, 0.05]), np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(0.5 * 0.45 + 0.025)
+    assert log_loss(np.array([1.0, 0.0]), np.array([1.0, 0.0])) < 0.001
+    assert log_loss(np.array([0.0]), np.array([1.0])) > 4
+    low, high = interval(auroc, chances.tolist(), labels.tolist())
+    assert low <= auroc(chances, labels) <= high
+
+
+def test_self_questions_keep_only_part_of_the_books_wording() -> None:
+    """No question is a sentence of the book as it stands, and most of it is; foreign ones are none of the book's."""
+    texts = [f"The gripper number {n} closes its two steel fingers around a heavy brass cylinder." for n in range(40)]
+    chunks = [chunk(text, lesson_title="Grippers", section_title="Closing steel fingers") for text in texts]
+
+    made = covered_questions(chunks)
+    assert len(made) == 40
+    assert all(question.covered for question in made)
+    words = {word.lower() for text in texts for word in text.rstrip(".").split()} | {"grippers", "closing"}
+    for question in made:
+        asked = [word.lower() for word in question.text.split()]
+        shared = sum(word in words for word in asked) / len(asked)
+        assert 0.4 <= shared < 1
+    assert made == covered_questions(chunks)
+    assert [question.covered for question in foreign_questions(chunks, 7)] == [False] * 7
+
+
+def test_mixed_questions_hold_words_of_the_book_and_are_not_about_it() -> None:
+    """A far question with two of the book's words is still uncovered; without a book there is nothing to put in."""
+    made = mixed_questions([chunk("Quaternions interpolate orientations smoothly.")])
+
+    assert len(made) == len(far_questions())
+    assert not any(question.covered for question in made)
+    own = {"Quaternions", "interpolate", "orientations", "smoothly"}
+    assert all(len(own & set(question.text.split())) in (1, 2) for question in made)
+    assert mixed_questions([]) == []
+
+
+def test_far_questions_are_many_and_different() -> None:
+    """At least 150, each once, each a question that a search takes."""
+    asked = far_questions()
+
+    assert len(asked) == len(set(asked)) >= 150
+    assert all(3 <= len(text) <= 1000 for text in asked)
+
+
+class Shelf:
+    """A library of one book, in which what a question finds is told by the question."""
+
+    async def search(self, text: str, *, book: str | None = None, limit: int = 5) -> Findings:
+        """One hit; `near` in the question makes it similar."""
+        found = (hit(chunk("All about something else."), 0.8 if "near" in text else 0.1),)
+        return Findings(
+            query=text,
+            mode="hybrid",
+            where=ChunkFilter(book_id="b"),
+            language="en",
+            hits=found,
+            vector=(),
+            total_found=1,
+            query_time_ms=0.0,
+        )
+
+    async def chunks(self, book: str | None = None) -> list[StampedChunk]:
+        """None is asked for."""
+        raise AssertionError(book)
+
+    async def books(self) -> tuple[BookEntry, ...]:
+        """The one."""
+        return (await self.book(),)
+
+    async def book(self, book: str | None = None) -> BookEntry:
+        """The one."""
+        return BookEntry(
+            manifest=Manifest(book_id="b", title="B"),
+            source="",
+            fingerprint=LOCAL,
+            collection_name="c",
+            total_chunks=1,
+            last_full_ingest=None,
+            last_incremental_update=None,
+        )
+
+
+@pytest.mark.parametrize("fooled", [False, True])
+async def test_only_what_does_better_on_the_other_half_is_stored(fooled: bool, tmp_path: Path) -> None:
+    """Labels that follow the similarity in both halves are learnt; labels that turn round in the half that was not
+    fitted on show that nothing was learnt, and nothing is stored."""
+    texts = [f"{'near' if number % 2 else 'far'} question {number}" for number in range(200)]
+    questions = [
+        LabelledQuestion(text=text, answerable=("near" in text) != (fooled and zlib.crc32(text.encode()) % 2 == 1))
+        for text in texts
+    ]
+    report = await calibrate(Shelf(), tmp_path, questions=questions)
+
+    assert (report.after.log_loss < report.before.log_loss) != fooled
+    assert (report.stored is None) == fooled
+    assert (report.now == report.was) == fooled
+    assert (stored(tmp_path, "b", LOCAL) is None) == fooled
+
+
+async def test_calibrating_a_real_book_from_itself(tmp_path: Path) -> None:
+    """Without a labelled question: figures on a half that was not fitted on, and a file only where they are better;
+    a second run comes to the same."""
+    folder = tmp_path / "calibrations"
+    async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
+        await lectern.ingest(SAMPLE_BOOK, book="sample")
+        report = await calibrate(lectern, folder, book="sample")
+        again = await calibrate(lectern, folder)
+
+    assert report.source == "book"
+    assert (report.covered, report.uncovered) == (200, 2 * len(far_questions()))
+    assert report.now.floor == report.was.floor
+    assert report.after.auroc > 0.9
+    assert report.after.refusal_rate > 0.85
+    assert again.now == report.now
+    if report.after.log_loss < report.before.log_loss:
+        assert stored(folder, "sample", LOCAL) == report.now
+    else:
+        assert report.stored is None
+        assert list(folder.glob("*")) == []
+
+
+async def test_calibrating_from_labelled_questions(tmp_path: Path) -> None:
+    """Labels win over the book's own headings; where nobody wrote an uncovered question, far ones are asked."""
+    asked = [f"What does the {word} do?" for word in "publisher subscriber topic node service action bag".split()]
+    asked += [f"How is a {word} set up?" for word in "workspace simulator sensor gripper camera timer".split()]
+    questions = [LabelledQuestion(text=text, answerable=True) for text in asked]
+    async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
+        await lectern.ingest(SAMPLE_BOOK, book="sample")
+        report = await calibrate(lectern, tmp_path / "c", questions=questions)
+        with pytest.raises(BadInput, match="10 questions or more that the book covers, not 3"):
+            await calibrate(lectern, tmp_path / "c", questions=questions[:3])
+
+    assert (report.source, report.covered, report.uncovered) == ("questions", 13, len(far_questions()))
+    assert asdict(report)["was"]["fingerprint"] == LOCAL

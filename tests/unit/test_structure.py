@@ -1,0 +1,83 @@
+"""Questions about the book's own structure, answered from its outline; all others are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from lectern.answering.structure import structure_lines
+from lectern.domain.outlines import Outline, OutlineChapter, OutlineLesson, OutlineModule
+
+
+def lesson(number: int, title: str) -> OutlineLesson:
+    """A lesson of the outline."""
+    return OutlineLesson(
+        lesson=number, title=title, url="/x", parent_doc_id=title, source_file=f"{title}.md", chunk_count=1
+    )
+
+
+def chapter(number: int, title: str, *titles: str) -> OutlineChapter:
+    """A chapter with an overview and lessons."""
+    lessons = [lesson(0, title), *(lesson(n, one) for n, one in enumerate(titles, start=1))]
+    return OutlineChapter(chapter=number, title=title, lessons=tuple(lessons))
+
+
+BOOK = Outline(
+    book_id="b",
+    title="Robots",
+    modules=(
+        OutlineModule(
+            module="ros2",
+            title="The Nervous System",
+            chapters=(chapter(1, "The Graph", "Nodes and Topics", "Services", "Quality of Service"),),
+        ),
+        OutlineModule(
+            module="gazebo",
+            title="The Digital Twin",
+            chapters=(chapter(2, "Worlds", "SDF Worlds", "Physics"), chapter(3, "Sensing", "Lidar")),
+        ),
+    ),
+)
+ANSWERED = {
+    "How many modules does the book have?": "The book has 2 modules.",
+    "How many chapters are there?": "The book has 3 chapters.",
+    "What comes after the lesson on Quality of Service?": "“SDF Worlds” comes after “Quality of Service”.",
+    "Which lesson comes just before the one on lidar?": "“Physics” comes before “Lidar”.",
+    "What is the last lesson of the book?": "The last lesson is “Lidar”.",
+    "What is lesson 2.1 called?": "Lesson 2.1 is called “SDF Worlds”.",
+    "What is chapter 3 called?": "Chapter 3 is “Sensing”.",
+    "List the lessons of chapter 2.": "- SDF Worlds",
+    "Which lessons are in the last chapter?": "- Lidar",
+    "Which chapters belong to the module about gazebo?": "- Worlds",
+    "What are the modules?": "- The Nervous System",
+    "In which chapter is lidar taught?": "“Lidar” is in the chapter “Sensing”.",
+}
+LEFT_ALONE = (
+    "What is a node?",
+    "How many images does the camera publish?",
+    "What comes after the handshake of the client?",
+    "Which lesson did the engineers learn from the crash?",
+    "In which chapter is the price of bread discussed?",
+    "How many chapters does the module on cooking have?",
+    "List the parameters of the camera.",
+    "What is the first step of the algorithm?",
+)
+
+
+@pytest.mark.parametrize("question", ANSWERED)
+def test_the_outline_answers(question: str) -> None:
+    """Counts, neighbours, ends, titles, contents and places."""
+    assert structure_lines(question, BOOK)[0].text == ANSWERED[question]
+
+
+@pytest.mark.parametrize("question", LEFT_ALONE)
+def test_other_questions_are_left_to_retrieval(question: str) -> None:
+    """A question that only sounds alike, or that no title answers."""
+    assert structure_lines(question, BOOK) == []
+
+
+def test_every_line_has_its_lesson() -> None:
+    """What is named is cited by a lesson of its own."""
+    lines = structure_lines("How many modules does the book have?", BOOK)
+
+    assert [line.text for line in lines[1:]] == ["- The Nervous System", "- The Digital Twin"]
+    assert [line.lesson.title for line in lines] == ["The Graph", "The Graph", "Worlds"]

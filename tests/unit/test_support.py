@@ -1,0 +1,300 @@
+"""The judge without a language model: what it lets pass, what it does not, and that no text breaks it."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lectern.answering.alignment import align
+from lectern.answering.claims import read_claim, units_of
+from lectern.answering.plain import plain
+from lectern.answering.quantities import quantities_of, same
+from lectern.answering.sentences import sentences_of
+from lectern.answering.support import RuleJudge, barred
+from lectern.domain.errors import ProviderTimeout
+from lectern.domain.replies import Judgement
+from lectern.embedders.minilm import LocalEmbedder
+from lectern.evals.grounding import grounding_figures, load_grounding
+
+PAIRS = Path(__file__).parents[2] / "examples" / "golden" / "judge" / "pairs.jsonl"
+
+GARDEN = """## Watering
+
+The pump starts at 06:00 and runs for 12 minutes. It does not start when the tank holds less than 40 litres.
+The **north bed** gets twice as much water as the south bed, because it lies in the sun all day.
+
+| Bed | Crop | Water per day |
+|---|---|---|
+| north | tomatoes | 8 l |
+| south | lettuce | 4 l |
+| `greenhouse` | basil | 3 l |
+
+- The valve opens before the pump starts.
+- Only the gardener may change the schedule in `garden.yaml`.
+"""
+
+WORD_FOR_WORD = [
+    "The pump starts at 06:00 and runs for 12 minutes.",
+    "It does not start when the tank holds less than 40 litres.",
+    "The north bed gets twice as much water as the south bed, because it lies in the sun all day.",
+    "Only the gardener may change the schedule in garden.yaml.",
+    "According to the lesson, the valve opens before the pump starts.",
+]
+CHANGED = {
+    "number": "The pump starts at 06:00 and runs for 15 minutes.",
+    "number in words": "The pump starts at 06:00 and runs for twenty minutes.",
+    "number of another row": "The south bed with lettuce gets 8 l of water per day.",
+    "unit": "The pump starts at 06:00 and runs for 12 hours.",
+    "unit of a prefix": "It does not start when the tank holds less than 40 millilitres.",
+    "name": "Only the gardener may change the schedule in `orchard.yaml`.",
+    "name of another row": "The `greenhouse` grows lettuce.",
+    "negation lost": "It starts when the tank holds less than 40 litres.",
+    "negation added": "The pump does not start at 06:00 and run for 12 minutes.",
+    "limit lost": "Anybody but the gardener may change the schedule in `garden.yaml`.",
+    "opposite": "The valve opens after the pump starts.",
+    "opposite quantity": "It does not start when the tank holds more than 40 litres.",
+    "swap": "The south bed gets twice as much water as the north bed, because it lies in the sun all day.",
+    "swap between rows": "The north bed grows lettuce, and the south bed grows tomatoes.",
+    "invented": "The pump was bought from a company in Norway.",
+}
+
+
+def judge(sentence: str, *passages: str, by: RuleJudge | None = None) -> Judgement:
+    """One judgement, by words alone unless another judge is given."""
+    return asyncio.run((by or RuleJudge()).judge(sentence, passages))
+
+
+@pytest.mark.parametrize("sentence", WORD_FOR_WORD)
+def test_what_stands_in_the_passage_is_supported(sentence: str) -> None:
+    """A sentence of the passage is supported for certain, whatever markup, line break or attribution it has."""
+    assert judge(sentence, "Something else entirely.", GARDEN) == Judgement(verdict="supported", support=1.0)
+
+
+@pytest.mark.parametrize("embedder", [None, LocalEmbedder()], ids=["words", "meaning"])
+@pytest.mark.parametrize("kind", CHANGED)
+def test_a_changed_sentence_is_not_supported(kind: str, embedder: LocalEmbedder | None) -> None:
+    """One changed number, unit, name, negation or role is enough for no support, with an embedder and without."""
+    found = judge(CHANGED[kind], GARDEN, by=RuleJudge(embedder))
+
+    assert found.verdict != "supported"
+    assert found.support < 0.5
+
+
+@pytest.mark.parametrize("kind", ["number", "unit", "negation added", "opposite"])
+def test_a_close_copy_with_another_fact_is_contradicted(kind: str) -> None:
+    """Where the passage says the same with another fact, the verdict is not merely that nothing was found."""
+    assert judge(CHANGED[kind], GARDEN).verdict == "contradicted"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The pump runs for 12 minutes and starts at 06:00.",
+        "The pump starts at 06:00 and runs for 720 seconds.",
+        "The pump doesn't start when the tank holds less than 40 litres.",
+        "Because it lies in the sun all day, the north bed gets twice as much water as the south bed.",
+        "The schedule in `garden.yaml` may be changed only by the gardener.",
+        "The south bed grows lettuce and gets 4 l of water per day.",
+    ],
+)
+def test_the_same_in_other_words_is_supported(sentence: str) -> None:
+    """Order, equal measures, contractions, voice and table cells do not cost a true sentence its support."""
+    assert judge(sentence, GARDEN, by=RuleJudge(LocalEmbedder())).verdict == "supported"
+
+
+def test_a_fragment_is_not_taken_out_of_its_negation() -> None:
+    """Words that stand in the passage only under a negation or a condition are not supported as they stand."""
+    passage = "It is not true that the valve leaks. The lamp is on if the tank is empty."
+
+    assert judge("The valve leaks.", "Nobody says that the valve leaks.").verdict != "supported"
+    assert judge("true that the valve leaks", passage).verdict != "supported"
+    assert judge("The lamp is on.", passage).verdict != "supported"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Die Pumpe startet um sechs Uhr und läuft nicht lange, wenn der Tank leer ist.", GARDEN),
+        ("水泵在六点启动。", GARDEN),
+        ("", GARDEN),
+        ("?! …", GARDEN),
+        ("The pump starts at six.", ""),
+        ("The pump starts at six. " * 200, GARDEN),
+    ],
+)
+def test_what_the_rules_cannot_judge_is_unverified(sentence: str, passage: str) -> None:
+    """Another language, no words, no passage or a page-long sentence gets no verdict, and no exception."""
+    assert judge(sentence, passage).verdict == "unverified"
+
+
+def test_another_language_is_supported_word_for_word() -> None:
+    """A quotation needs no grammar: in any language it is supported."""
+    passage = "پمپ صبح چھ بجے شروع ہوتا ہے۔ ٹینک خالی ہو تو یہ نہیں چلتا۔"
+
+    assert judge("ٹینک خالی ہو تو یہ نہیں چلتا۔", passage).verdict == "supported"
+    assert judge("ٹینک خالی ہو تو یہ چلتا۔", passage).verdict == "unverified"
+
+
+def test_a_lost_negation_in_another_language_is_not_overlooked() -> None:
+    """English rules do not know `niet`: what is not a quotation stays unverified, though every word of it is there."""
+    passage = "De pomp start niet, wanneer de tank leeg is, en de lamp brandt niet."
+
+    assert judge("De pomp start, wanneer de tank leeg is, en de lamp brandt.", passage).verdict == "unverified"
+
+
+def test_no_weight_outweighs_a_number_or_a_name() -> None:
+    """However well everything else fits, a missing number or name bars the support."""
+    fine = align(read_claim("The pump starts daily."), units_of(GARDEN))
+
+    assert fine is not None
+    assert not barred(fine.signals)
+    for name in ("number_missing", "number_rival", "name_missing", "crossed"):
+        assert barred(replace(fine.signals, **{name: 1.0}))
+
+
+class BrokenEmbedder(LocalEmbedder):
+    """One that never answers."""
+
+    async def embed(self, texts: object, *, purpose: object) -> list[list[float]]:
+        """Fails as a provider does."""
+        raise ProviderTimeout("local", "away")
+
+
+def test_an_embedder_that_fails_leaves_the_words() -> None:
+    """A provider's failure changes no verdict into an error: words alone decide, exactly as without an embedder."""
+    for sentence in CHANGED.values():
+        assert judge(sentence, GARDEN, by=RuleJudge(BrokenEmbedder())) == judge(sentence, GARDEN)
+
+
+def test_tables_state_rows_and_columns() -> None:
+    """A row is read with its heads; where the corner is empty, the columns are what is compared."""
+    turned = "| | Topic | Service |\n|---|---|---|\n| Direction | one way | both ways |\n"
+
+    assert "Bed south, Crop lettuce, Water per day 4 l" in [unit.text for unit in units_of(GARDEN)]
+    assert [unit.text for unit in units_of(turned)] == ["Topic, Direction one way", "Service, Direction both ways"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ("0.6 s", "600 ms", True),
+        ("thirty minutes", "half an hour or 0.5 h", True),
+        ("1.5 × 10^3 m", "1.5 km", True),
+        ("12,000 bytes", "12 kB", True),
+        ("$921\\,600$ B", "921 600 bytes", True),
+        ("50-200 ms", "0.05 s", True),
+        ("30 frames per second", "30 Hz", True),
+        ("ten per cent", "10 %", True),
+        ("64 KiB", "64 MiB", False),
+        ("80 °C", "80 kelvin", False),
+        ("0.5 rad/s", "0.5 degrees per second", False),
+        ("6 weeks", "6 months", False),
+        ("-5 cm", "5 cm", False),
+    ],
+)
+def test_quantities_are_compared_by_what_they_measure(one: str, other: str, equal: bool) -> None:
+    """A measure equals itself in any unit and spelling, and nothing else."""
+    found = [any(same(a, b) for b in quantities_of(plain(other))) for a in quantities_of(plain(one))]
+
+    assert any(found) is equal
+
+
+words = st.sampled_from("robot arm sensor valve bridge signal copper window engine garden letter planet".split())
+verbs = st.sampled_from("moves measures closes reaches carries follows".split())
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> str:
+    """An English sentence with one number in it."""
+    unit = draw(st.sampled_from(["ms", "kg", "metres", "percent", "volts", "boxes"]))
+    return f"The {draw(words)} {draw(verbs)} the {draw(words)} within {draw(st.integers(2, 500))} {unit}."
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(statements(), min_size=1, max_size=6), st.sampled_from([" ", "\n", "\n\n", "\n- "]))
+def test_every_sentence_of_a_passage_is_supported(said: list[str], joint: str) -> None:
+    """What the offline model quotes is never doubted."""
+    passage = joint.join(said)
+
+    for sentence in sentences_of(passage):
+        assert judge(sentence, passage).verdict == "supported"
+
+
+@settings(max_examples=150, deadline=None)
+@given(statements(), st.integers(501, 900))
+def test_another_number_is_never_supported(said: str, number: int) -> None:
+    """Changing the one number of a sentence costs it its support, whatever else stands there."""
+    start, end = next((one.start, one.start + len(f"{one.raw:g}")) for one in quantities_of(said))
+    changed = f"{said[:start]}{number}{said[end:]}"
+
+    assert judge(changed, f"{said} The schedule is on the wall.").verdict != "supported"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=300), st.lists(st.text(max_size=300), max_size=3))
+def test_any_text_gets_the_same_judgement_twice(sentence: str, passages: list[str]) -> None:
+    """No text raises, the support is a share, and a second look finds the same."""
+    first = judge(sentence, *passages)
+
+    assert 0.0 <= first.support <= 1.0
+    assert judge(sentence, *passages) == first
+
+
+@settings(max_examples=60, deadline=None)
+@given(statements())
+def test_an_unrelated_passage_supports_nothing(said: str) -> None:
+    """A passage about something else never supports a sentence."""
+    passage = "Bread rises because yeast eats sugar. Bakers knead the dough until it is smooth and let it rest."
+
+    assert judge(said, passage).verdict != "supported"
+
+
+HOSTILE = [
+    "- ",
+    "> ",
+    "|",
+    "`",
+    "$",
+    "\\frac{",
+    "[a](",
+    "<a ",
+    "_a_",
+    "9",
+    "1,000",
+    "not ",
+    "a.b",
+    "/a.",
+    "a b, ",
+    "😀",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_texts_cost_linear_time(piece: str) -> None:
+    """Ten times the text takes at most some thirty times as long: no pattern or comparison runs away."""
+    took = []
+    for size in (4_000, 40_000):
+        passage = (piece * size)[:size] + "x"
+        begun = time.process_time()  # of this process: others on the machine do not count
+        judge("The pump starts at 06:00 and runs for 12 minutes.", passage)
+        judge(passage[:1_900], passage[1:])
+        took.append(time.process_time() - begun)
+
+    assert took[1] < 30 * took[0] + 0.25
+
+
+def test_the_dev_half_of_the_pairs_stays_within_its_bounds() -> None:
+    """Sentences falsified by hand hardly ever pass, true paraphrases are hardly ever called false, quotations always
+    pass; a little room is left below what was measured."""
+    data = load_grounding(PAIRS)
+    dev = replace(data, cases=tuple(case for case in data.cases if case.part == "dev"))
+    kinds = asyncio.run(grounding_figures(dev, RuleJudge(LocalEmbedder())))["parts"]["dev"]
+
+    assert 1 - kinds["falsified"]["supported"] >= 0.95
+    assert kinds["paraphrase"]["contradicted"] <= 0.05
+    assert kinds["paraphrase"]["supported"] >= 0.38
+    assert kinds["verbatim"]["supported"] == 1.0
