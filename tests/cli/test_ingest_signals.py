@@ -21,7 +21,13 @@ def start(*arguments: str, home: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "LECTERN_HOME": str(home)},
+        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509  # it only sets a handler
     )
+
+
+def _hears_ctrl_c() -> None:
+    """A shell starts what it puts into the background deaf to Ctrl-C, and so would be all that we start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test_watch_takes_up_an_edit(tmp_path: Path) -> None:

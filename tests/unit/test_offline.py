@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lectern.answering.offline import MOST_WORDS, OfflineWriter, Passage
 from lectern.answering.question_types import asked_for, holds
 from lectern.answering.quotes import quotes_of
+from lectern.answering.sentence_stream import SentenceStream
 from lectern.embedders.minilm import LocalEmbedder
 from tests.doubles import WordEmbedder
 
@@ -239,6 +240,13 @@ Write a node that counts. Run `count.py` twice.
     assert quotes_of(text) == []
 
 
+def test_the_rim_of_a_box_is_nobodys_lead_in() -> None:
+    """A listing below a note leans on the note's last sentence, not on the colons that close it."""
+    text = ":::tip\nCall it without waiting for the answer.\n:::\n\n```python\nclient.call_async(request)\n```"
+
+    assert [quote.before for quote in quotes_of(text)] == ["", "Call it without waiting for the answer."]
+
+
 def test_an_abbreviation_ends_no_sentence() -> None:
     """What was cut after `St.` is put together again."""
     text = "The works in St. Louis built c. 500 arms. Then they closed."
@@ -284,3 +292,27 @@ async def test_every_piece_stands_in_the_passage_it_cites(question: str, texts: 
     assert re.sub(r"\s*\[\d+\]\s*$", "", reply) != reply or reply == ""
     for text, number in pieces(reply):
         assert text in evenly(texts[number - 1])
+
+
+async def test_every_sentence_that_is_checked_carries_its_own_number() -> None:
+    """Who checks the draft cuts it into sentences and drops what cites nothing; a quote loses no part to that."""
+    text = "The old stamps lie ahead of the new ones. tf2 then reports an extrapolation error to every node."
+    reply = await WRITER.write("What does tf2 report to every node?", [Passage(number=1, text=text)])
+    stream = SentenceStream()
+    checked = [*stream.feed(reply), *stream.flush()]
+
+    assert len(checked) == 2
+    assert all(piece.text.endswith("[1]") for piece in checked)
+
+
+async def test_a_lead_in_ends_its_line() -> None:
+    """An item comes with the line that introduces it, and the two are not run together into one sentence."""
+    text = "Three things change silently in the conversion to SDF:\n\n" + "\n".join(
+        f"- {what} joint of the arm is merged into its parent, and all sensors on it keep their names and their places."
+        for what in ("A fixed", "A floating", "A planar", "A broken")
+    )
+    reply = await WRITER.write(
+        "What happens to a fixed joint in the conversion to SDF?", [Passage(number=1, text=text)]
+    )
+
+    assert reply.startswith("Three things change silently in the conversion to SDF: [1]\nA fixed joint of the arm")

@@ -12,6 +12,7 @@ from lectern.answering.citations import has_marker
 from lectern.answering.question_types import asked_for
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
+from lectern.answering.sentence_stream import SentenceStream
 from lectern.answering.words import stems
 from lectern.ports import Embedder
 
@@ -26,6 +27,7 @@ UNRELATED = 0.2  # cosine: a quote below it that shares no word with the questio
 REPEATS = 0.8  # share of words in common from which a second quote says nothing new
 HEADED = 3  # cells from which a row needs the head of its table to be understood
 
+_ENDED = re.compile(r"[.!?…。！？۔][\"'”’)*_`]*$")
 _IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
 
@@ -165,14 +167,21 @@ def _rendered(chosen: Sequence[_Chosen]) -> str:
         quote, mark = one.found.quote, f"[{one.found.number}]"
         prose = [one.before] if one.before and quote.kind != "row" else []
         prose += [quote.text] if quote.kind in ("sentence", "item") else []
-        if prose:
-            line = " ".join(f"{text} {mark}" for text in prose)
-            blocks[-1:] = [f"{blocks[-1]} {line}"] if running else [*blocks[-1:], line]
+        for text in prose:
+            blocks[-1:] = [f"{blocks[-1]}{_marked(text, mark)}"] if running else [*blocks[-1:], _marked(text, mark)]
             running = True
         if quote.kind not in ("sentence", "item"):
             blocks.append(_apart(one, mark))
             running = False
-    return "\n\n".join(blocks)
+    return "\n\n".join(block.strip() for block in blocks)
+
+
+def _marked(text: str, mark: str) -> str:
+    """A piece of prose and its number; several where it will be read as several sentences, each checked by itself."""
+    stream = SentenceStream()
+    pieces = [piece.text for piece in (*stream.feed(text), *stream.flush())]
+    # What ends in no full stop, such as a lead-in, ends its line.
+    return "".join(f"{piece} {mark}{' ' if _ENDED.search(piece) else chr(10)}" for piece in pieces)
 
 
 def _apart(one: _Chosen, mark: str) -> str:
@@ -181,6 +190,6 @@ def _apart(one: _Chosen, mark: str) -> str:
         fence = "~~~" if "```" in quote.text else "```"
         return f"{fence}{quote.language}\n{dedent(quote.text)}\n{fence}\n{mark}"
     if quote.kind == "list":
-        lead, *items = (f"{part} {mark}" for part in quote.parts)
+        lead, *items = (_marked(part, mark).strip() for part in quote.parts)
         return "\n\n".join((lead, "\n".join(items)))
-    return "\n\n".join(f"{row} {mark}" for row in (one.before, quote.text) if row)
+    return "\n\n".join(_marked(row, mark).strip() for row in (one.before, quote.text) if row)

@@ -26,6 +26,7 @@ _BULLET = re.compile(r"^\s*(?:>\s*)*(?:[-*+•▪–✓✔✅☐☑]|\d{1,3}[.)]
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _RULE = re.compile(r"^[\s|:-]*-[\s|:-]*$")
 _COMMENT = re.compile(r"^\s*(#|//|--\s|;|<!--)")
+_BOX = re.compile(r"^\s*(?::{3,}|!{3})")  # the rim of a note or warning
 _LABEL = re.compile(r"^(\*\*|__)(?:(?!\1).)+\1[:.]?$")  # a line in bold is a heading of sorts
 _LETTERS = re.compile(r"[^\W_]")
 # A full stop after these ends no sentence, whatever follows.
@@ -115,7 +116,7 @@ class _Reader:
             self._begin("prose")
             self._heading, self._said = heading.group(1), ""
             self._task = _sets_tasks(line)
-        elif not line.strip():
+        elif not line.strip() or _BOX.match(line):
             self.end_block()
         elif _ROW.match(line):
             self._go_on("table", line)

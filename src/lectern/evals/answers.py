@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lectern.answering.markers import without_markers
 from lectern.answering.offline import OfflineWriter, Passage
 from lectern.answering.outgoing import unlinked
 from lectern.domain.evidence import Hit
@@ -140,7 +139,7 @@ def quoted(draft: str, hits: Sequence[Hit]) -> list[Quoted]:
 
 def outcome(asked: Asked, reply: Sequence[Quoted], known: set[str]) -> Outcome:
     """How one reply did; `known` are the texts of the book's chunks."""
-    texts = [without_markers(text) for text, _ in reply]
+    texts = [_MARK.sub("", text) for text, _ in reply]
     return Outcome(
         id=asked.id,
         kind=asked.kind,
