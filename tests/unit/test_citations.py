@@ -153,3 +153,18 @@ def test_a_fragment_is_of_one_block_as_it_is_rendered() -> None:
 
     assert quoted.fragment_url == "/p#:~:text=the%20second%20item%20has,be%20cut%20%2D%20here"
     assert re.search(r"[,&]text=", quoted.fragment_url) is None
+
+
+async def test_the_books_own_words_are_not_tidied() -> None:
+    """A blank before a full stop is the author's; only what stood before a removed marker goes."""
+    assert (await checked("The Board of Education . [2] Run `ls .` now. [2]")).text == (
+        "The Board of Education . [1] Run `ls .` now. [1]"
+    )
+
+
+async def test_a_listing_keeps_its_text_and_is_cited_below() -> None:
+    """Indices in code cite nothing; the marker below a fence is renumbered like any other."""
+    done = await checked("Do this [3].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[3]\n")
+
+    assert done.text == "Do this [1].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[1]"
+    assert done.removed.invented_citations == 0

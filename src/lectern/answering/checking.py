@@ -79,14 +79,15 @@ class Checker:
 
     async def _sentence(self, piece: Piece) -> str | None:
         """A sentence as it may be shown, or None."""
-        mentioned = numbers_in(piece.text)
+        listing = piece.text.startswith(("```", "~~~"))
+        code, below = _listing(piece.text) if listing else ("", piece.text)
+        mentioned = numbers_in(below)  # in a listing `x[0]` cites nothing
         valid = [number for number in mentioned if self.passage(number) is not None]
         if len(valid) < len(mentioned):
             self._count(invented_citations=len(mentioned) - len(valid))
-        listing = piece.text.startswith(("```", "~~~"))
         if not valid and listing:
             valid = list(self._last)
-        bare = without_markers(piece.text) if not listing else piece.text
+        bare = code if listing else without_markers(piece.text)
         says = bool(re.search(r"\w", bare))
         if not valid or not says:
             self._count(uncited=int(says))
@@ -106,7 +107,7 @@ class Checker:
             self._numbers.setdefault(number, len(self._numbers) + 1)
             self._quotes.setdefault(number, _LEAD.sub("", bare, count=1))
         self._last = tuple(valid)
-        text = unlinked(piece.text if listing else renumbered(piece.text, self._numbers.get))
+        text = unlinked(code + "\n" * bool(below) if listing else "") + unlinked(renumbered(below, self._numbers.get))
         text += UNVERIFIED if judgement.verdict == "unverified" else ""
         numbers = tuple(self._numbers[number] for number in valid)
         statement = Statement(text=text, citations=numbers, verdict=judgement.verdict, support=judgement.support)
@@ -117,6 +118,13 @@ class Checker:
         self.removed = replace(
             self.removed, **{name: getattr(self.removed, name) + count for name, count in more.items()}
         )
+
+
+def _listing(text: str) -> tuple[str, str]:
+    """A listing, and the markers below it."""
+    closing = max(text.rfind("```"), text.rfind("~~~"))
+    end = text.find("\n", closing)
+    return (text, "") if end < 0 else (text[:end], text[end:].strip())
 
 
 def _evidence(hit: Hit) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 
 from lectern.answering.fragments import block_around, fragment_link
-from lectern.answering.markers import has_marker as has_marker
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Citation
 

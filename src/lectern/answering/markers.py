@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 _CODE = r"(?P<code>`+[^`\n]*`+)"  # `ranges[0]` cites nothing
 _MARKER = r"\[(?P<numbers>\d{1,4}(?:\s*,\s*\d{1,4})*)\](?!\()"  # nor does the text of a link
-_CODE_OR_MARKER = re.compile(f"{_CODE}|{_MARKER}")
+_CODE_OR_MARKER = re.compile(f"{_CODE}|(?P<gap>[ \\t]*){_MARKER}")
 
 
 def numbers_in(text: str) -> list[int]:
@@ -33,14 +33,10 @@ def renumbered(text: str, number: Callable[[int], int | None]) -> str:
         if marker.group("code") is not None:
             return marker.group()
         kept = [number(int(part)) for part in marker.group("numbers").split(",")]
-        return "".join(f"[{one}]" for one in dict.fromkeys(kept) if one is not None)
+        shown = "".join(f"[{one}]" for one in dict.fromkeys(kept) if one is not None)
+        return f"{marker.group('gap')}{shown}" if shown else ""  # the gap goes with the marker, and nothing else
 
-    return tidy(_CODE_OR_MARKER.sub(replace, text))
-
-
-def tidy(text: str) -> str:
-    """No gap where a marker was taken out."""
-    return re.sub(r" +([.,;:!?])", r"\1", re.sub(r"(?<=\S) {2,}(?=\S)", " ", text)).strip()
+    return _CODE_OR_MARKER.sub(replace, text).strip()
 
 
 def _markers(text: str) -> list[re.Match[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import dedent
 
-from lectern.answering.citations import has_marker
+from lectern.answering.markers import has_marker
 from lectern.answering.question_types import asked_for
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares

@@ -88,5 +88,15 @@ def _read(items: Items) -> tuple[str, list[Passage]]:
             question, passages = str(item["content"]), []
         elif item.get("type") == "function_call_output":
             results = json.loads(item["output"]).get("results", [])
-            passages += [Passage(number=result["rank"], text=result["chunk_text"]) for result in results]
+            passages += [_passage(result) for result in results]
     return question, passages
+
+
+def _passage(result: dict[str, Any]) -> Passage:
+    heading = result.get("section_heading") or result.get("page_title") or ""
+    return Passage(
+        number=result["rank"],
+        text=result["chunk_text"],
+        heading=heading,
+        similarity=result.get("similarity_score", 0.0),
+    )

@@ -18,7 +18,7 @@ _TAG = re.compile(r"</?[A-Za-z!][^>\n]*>?")
 
 def unlinked(text: str) -> str:
     """The text without anything that can be clicked or fetched; what a link says stays, where it leads goes."""
-    parts = re.split(r"(`+[^`\n]*`+|```[\s\S]*?```)", text)
+    parts = re.split(r"(```[\s\S]*?```|`+[^`\n]*`+)", text)
     return "".join(part if part.startswith("`") else _plain(part) for part in parts)
 
 

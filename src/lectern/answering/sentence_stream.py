@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _MARKERS = r"(?:\s*\[\d{1,4}(?:\s*,\s*\d{1,4})*\](?!\())*"
-_ON = r"(?:[^\s\[]|\[[^\d\s])"  # something else begins: neither a marker nor what may yet become one
+_ON = r"(?:[^\s\[|]|\[[^\d\s])"  # something else begins: no marker, nor what may yet be one, nor a table's next cell
 _END = re.compile(rf"[.!?…]+[\"'”’)*_`]*{_MARKERS}(?=\s+{_ON})|[。！？۔]{_MARKERS}(?={_ON})|{_MARKERS}(?=\n)")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Fig|Eq|No|Dr|Mr|Ms|Mrs|Prof|approx|resp|al)|\b[A-Z])\.$")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Fig|Eq|No|Dr|Mr|Ms|Mrs|Prof|St|ca?|approx|resp|al)|\b[A-Z])\.$"
+)
 _NUMBERING = re.compile(r"^\s*(?:[-*+]\s+)?\d{1,3}[.)]$")
 
 
@@ -69,7 +71,13 @@ class SentenceStream:
     def _sentence_end(body: str) -> int | None:
         for end in _END.finditer(body):
             head = body[: end.end()]
-            if not head.strip() or _NUMBERING.match(head) or _ABBREVIATION.search(body[: end.start() + 1]):
+            inside_code = body[: end.start()].count("`") % 2 and "\n" not in body[: end.start()]
+            if (
+                inside_code
+                or not head.strip()
+                or _NUMBERING.match(head)
+                or _ABBREVIATION.search(body[: end.start() + 1])
+            ):
                 continue
             return end.end()
         return None
