@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 import time
 from collections import Counter
@@ -114,6 +115,7 @@ class Campaign:
                 assert ours == await content(shop)
 
         assert in_child(work) == 0
+        shutil.rmtree(self.folder / f"fresh-{self.round}", ignore_errors=True)  # a thousand would fill the disk
 
 
 async def chains_are_whole(shop) -> None:

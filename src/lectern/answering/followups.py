@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from lectern.domain.queries import QUERY_LENGTH
 from lectern.domain.replies import Exchange
 
+TURNS = 2  # questions that are taken along: one may lean itself, and three drown what is asked now (measured)
 SHORT = 5  # words: a question this short rarely says all it means
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|it's|they|them|their|theirs|this|that|these|those|he|she|him|her"
@@ -36,8 +37,7 @@ def standalone_by_rules(question: str, history: Sequence[Exchange]) -> str:
     """The question with what it leans on put before it."""
     if not history or not leans(question):
         return question
-    last = history[-1]
-    topic = (last.standalone or last.question).strip()
+    topic = " ".join(one.question.strip() for one in history[-TURNS:])
     whole = f"{topic} {question.strip()}"
     most = QUERY_LENGTH[1]
     return whole if len(whole) <= most else f"{topic[: most - len(question) - 2]} {question.strip()}"[-most:]
