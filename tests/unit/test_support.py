@@ -276,15 +276,18 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_cost_linear_time(piece: str) -> None:
     """Ten times the text takes at most some thirty times as long: no pattern or comparison runs away."""
-    took = []
-    for size in (4_000, 40_000):
+
+    def took(size: int) -> float:
         passage = (piece * size)[:size] + "x"
         begun = time.process_time()  # of this process: others on the machine do not count
         judge("The pump starts at 06:00 and runs for 12 minutes.", passage)
         judge(passage[:1_900], passage[1:])
-        took.append(time.process_time() - begun)
+        return time.process_time() - begun
 
-    assert took[1] < 30 * took[0] + 0.25
+    small, large = (
+        min(took(size) for _ in range(3)) for size in (4_000, 40_000)
+    )  # the least: no collection of garbage
+    assert large < 30 * small + 0.25
 
 
 def test_the_dev_half_of_the_pairs_stays_within_its_bounds() -> None:
