@@ -31,9 +31,9 @@ check: dev  ## format, lint, types, import rules
 	$(BIN)/lint-imports
 
 lock:  ## renew both lock files (needs uv)
-	uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 pyproject.toml \
+	uv pip compile --universal --generate-hashes --python-version 3.11 pyproject.toml \
 		--group run -o requirements.lock
-	uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 pyproject.toml \
+	uv pip compile --universal --generate-hashes --python-version 3.11 pyproject.toml \
 		--group dev -c requirements.lock -o requirements-dev.lock
 
 crash: dev  ## 1,000 kills and 2,000 random histories (about half an hour)

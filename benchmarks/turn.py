@@ -20,7 +20,7 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the scripted endpoint lives with the tests
 
-from lectern.answering.ask import Question
+from lectern.answering.turns import Question
 from lectern.domain.replies import Answer
 from lectern.settings import Settings
 from lectern.wiring import open_lectern

@@ -6,7 +6,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from lectern.answering.agent import AgentAnswerer
-from lectern.answering.ask import AnsweringRules, Staff
 from lectern.answering.desk import Library
 from lectern.answering.instructions import INSTRUCTIONS
 from lectern.answering.offline import MODEL_NAME, OfflineWriter
@@ -14,6 +13,7 @@ from lectern.answering.offline_model import OfflineModel
 from lectern.answering.outgoing import Confidential
 from lectern.answering.refusing import PolicyOf
 from lectern.answering.support import RuleJudge
+from lectern.answering.turns import AnsweringRules, Staff
 from lectern.domain.errors import ConfigError
 from lectern.embedders.minilm import LocalEmbedder
 from lectern.parts import openai_key

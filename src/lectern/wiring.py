@@ -26,8 +26,8 @@ from lectern.retrieval.search import HybridSearch
 from lectern.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from lectern.answering.ask import Question, ReplyEvent, Staff
     from lectern.answering.calibrating import CalibrationReport, LabelledQuestion
+    from lectern.answering.turns import Question, ReplyEvent, Staff
     from lectern.ingestion.doctor import Finding
     from lectern.reading.rules import ReadingRules
 
@@ -116,7 +116,7 @@ class Lectern:
         history: Sequence[Exchange] = (),
     ) -> Reply:
         """An answer made of the book, or a refusal; `history` are earlier turns that a follow-up may lean on."""
-        from lectern.answering.ask import Question
+        from lectern.answering.turns import Question
 
         where = _in_book(scope, book)
         return await self.reply(Question(text=text, scope=where, top_k=top_k, history=tuple(history)))
@@ -131,14 +131,14 @@ class Lectern:
         history: Sequence[Exchange] = (),
     ) -> AsyncIterator[ReplyEvent]:
         """The same as it comes: states, evidence, checked text, and last the reply."""
-        from lectern.answering.ask import Question
+        from lectern.answering.turns import Question
 
         where = _in_book(scope, book)
         return self.answering(Question(text=text, scope=where, top_k=top_k, history=tuple(history), stream=True))
 
     async def reply(self, question: Question) -> Reply:
         """The reply to a question, once it is complete."""
-        from lectern.answering.ask import Replied
+        from lectern.answering.turns import Replied
 
         reply: Reply | None = None
         async for event in self.answering(question):

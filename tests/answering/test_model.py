@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lectern.answering.ask import Delta, Question, Replied
+from lectern.answering.turns import Delta, Question, Replied
 from lectern.domain.errors import ProviderError
 from lectern.domain.queries import Scope
 from lectern.domain.replies import Answer, Exchange, Refusal

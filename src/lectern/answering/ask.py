@@ -4,120 +4,34 @@ Nothing is drafted on weak evidence, nothing leaves unchecked, and a draft witho
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import replace
 
 from lectern.answering.checking import Checker
-from lectern.answering.desk import Library, TurnDesk
+from lectern.answering.desk import TurnDesk
 from lectern.answering.followups import leans, standalone_by_rules
-from lectern.answering.outgoing import Confidential
-from lectern.answering.refusing import PolicyOf, elsewhere, nearest
+from lectern.answering.refusing import elsewhere, nearest
 from lectern.answering.screening import screened
 from lectern.answering.structured import structured_answer
-from lectern.domain.errors import BadInput, ProviderTimeout
+from lectern.answering.turns import Delta, Entered, EvidenceFound, Question, Replied, ReplyEvent, Staff
+from lectern.domain.errors import ProviderTimeout
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
-from lectern.domain.queries import Scope, SearchQuery, refuse_undecodable
+from lectern.domain.queries import SearchQuery
 from lectern.domain.replies import (
     Account,
     Answer,
-    Exchange,
     Refusal,
     RefusalReason,
     Removed,
     Reply,
     ReplyState,
     Timings,
-    TurnState,
 )
-from lectern.ports import Answerer, Assignment, Judge, Spent
+from lectern.ports import Assignment, Spent
 
-MESSAGE_LENGTH = (1, 1000)  # characters after strip
 FIELD = 10  # hits that confidence is estimated from, whatever a reader asks for
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One question by one reader."""
-
-    text: str
-    scope: Scope = field(default_factory=Scope)
-    top_k: int | None = None
-    similarity_threshold: float | None = None
-    history: tuple[Exchange, ...] = ()  # answered turns of the same talk, oldest first
-    stream: bool = False  # whether the text is wanted as it comes
-
-    def __post_init__(self) -> None:
-        refuse_undecodable(self.text, "message")
-        low, high = MESSAGE_LENGTH
-        length = len(self.text.strip())
-        if not low <= length <= high:
-            raise BadInput(f"a question has {low} to {high} characters, this one has {length}", field="message")
-        if _CONTROL.search(self.text):
-            raise BadInput("the question contains control characters; send plain text", field="message")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweringRules:
-    """What an operator may set about answers."""
-
-    refusal: str
-    disclaimer: str
-    top_k: int = 5
-    threshold: float | None = None  # the least cosine of a passage; None: the policy's floor
-    budget: float = 60.0  # seconds of a turn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staff:
-    """Everybody who has a part in a turn."""
-
-    library: Library
-    answerer: Answerer
-    judge: Judge
-    policy: PolicyOf
-    confidential: Confidential
-    rules: AnsweringRules
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
-    """The turn has gone on to another state."""
-
-    state: TurnState
-    kind: Literal["state"] = "state"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceFound:
-    """Retrieval is over; nothing has been written yet."""
-
-    hits: tuple[Hit, ...]
-    metrics: ConfidenceMetrics
-    kind: Literal["evidence"] = "evidence"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
-    """More of the answer, checked."""
-
-    text: str
-    kind: Literal["delta"] = "delta"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replied:
-    """The reply; the only authoritative event."""
-
-    reply: Reply
-    kind: Literal["replied"] = "replied"
-
-
-ReplyEvent = Entered | EvidenceFound | Delta | Replied
 
 
 async def ask(question: Question, staff: Staff) -> AsyncIterator[ReplyEvent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from lectern.answering.ask import Question
+from lectern.answering.turns import Question
 from lectern.api.deps import LecternDep
 from lectern.api.schemas.chat import ChatRequest, ChatResponse
 from lectern.api.schemas.common import Problem
