@@ -164,7 +164,7 @@ async def search(folder: Path, count: int) -> dict[str, Any]:
     return made | {"open_seconds": round(opened, 3), "search_peak_mib": peak_mib(), "search_peak_mib_before": before}
 
 
-async def _times(index: Any, asked: Sequence[tuple[list[float], str]], where: Any) -> list[float]:  # noqa: ANN401
+async def _times(index: Any, asked: Sequence[tuple[list[float], str]], where: Any) -> list[float]:  # noqa: ANN401  # lectern is imported in the child
     """Milliseconds of each search, after ten that are not counted."""
     times = []
     for number, (vector, text) in enumerate([*asked[:10], *asked]):

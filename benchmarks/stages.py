@@ -38,7 +38,7 @@ def watched(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
             SPENT[name] += (time.perf_counter() - begun) * 1000
 
     @functools.wraps(work)
-    def done(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def done(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # as above
         begun = time.perf_counter()
         try:
             return work(*arguments, **named)

@@ -60,7 +60,7 @@ def chunk(text: str, where: LessonPlace | None = None, **changes: object) -> Chu
         token_count=round(words * 1.3),
         char_count=len(text),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
 
 
 def unit_vector(seed: str, dimensions: int = DIMENSIONS) -> list[float]:

@@ -88,12 +88,12 @@ def undisturbed(measure: Callable[[bool], dict[str, Any]], tries: int) -> dict[s
     for _ in range(tries - 1):
         wait_for_quiet()
         try:
-            figures = measure(True)  # noqa: FBT003  # `alone`
+            figures = measure(True)  # noqa: FBT003  # says whether it is given up  # `alone`
         except Disturbed:
             continue
         if (figures["others"] or 0) <= QUIET:
             return figures
-    return measure(False)  # noqa: FBT003
+    return measure(False)  # noqa: FBT003  # says whether it is given up
 
 
 def wait_for_quiet(limit: float = PATIENCE) -> None:

@@ -121,7 +121,7 @@ def _lock_windows(descriptor: int) -> bool:
 
     try:
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # far behind the text, so that the pid stays readable
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # exists on Windows only
     except OSError:
         return False
     return True

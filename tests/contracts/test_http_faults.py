@@ -85,7 +85,7 @@ async def test_a_database_that_is_gone_makes_the_server_unready(tmp_path: Path) 
 
     async with served(tmp_path) as (lectern, client):
         await lectern.books()
-        async with lectern.workshop.ledger._engine.begin() as connection:  # type: ignore[attr-defined]
+        async with lectern.workshop.ledger._engine.begin() as connection:  # type: ignore[attr-defined]  # behind the port on purpose
             await connection.execute(text("ALTER TABLE lessons RENAME TO lost"))
 
         assert "does not answer" in await _not_ready(client)

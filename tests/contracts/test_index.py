@@ -174,7 +174,7 @@ class ChunkIndexContract:
 
         async def chapters(**conditions: object) -> list[int]:
             async with reading(index) as view:
-                kept = await view.chunks(ChunkFilter(book_id="book", **conditions))  # type: ignore[arg-type]
+                kept = await view.chunks(ChunkFilter(book_id="book", **conditions))  # type: ignore[arg-type]  # fields by name
             return sorted(stored.chunk.chapter for stored in kept)
 
         assert await chapters(max_tier=2) == [0, 1, 4, 5]

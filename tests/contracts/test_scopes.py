@@ -26,13 +26,13 @@ def test_a_filter_without_a_book_cannot_be_made(book_id: str) -> None:
 def test_a_filter_of_another_type_cannot_be_made(book_id: object) -> None:
     """What is no name at all is no book either, and never means every book."""
     with pytest.raises((ValueError, TypeError, AttributeError)):
-        ChunkFilter(book_id=book_id)  # type: ignore[arg-type]
+        ChunkFilter(book_id=book_id)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_filter_cannot_leave_the_book_out() -> None:
     """There is no default that would span books."""
     with pytest.raises(TypeError):
-        ChunkFilter()  # type: ignore[call-arg]
+        ChunkFilter()  # type: ignore[call-arg]  # wrong on purpose
 
 
 def test_an_empty_set_of_levels_is_no_filter() -> None:
@@ -63,7 +63,7 @@ async def library(shop: Workshop, folder: Path, *books: str) -> HybridSearch:
 
 async def tiers(search: HybridSearch, **scope: object) -> list[int]:
     """The tiers of what is found, and that the response says what was applied."""
-    found = await search(SearchQuery(text="the robot", scope=Scope(**scope), limit=20))  # type: ignore[arg-type]
+    found = await search(SearchQuery(text="the robot", scope=Scope(**scope), limit=20))  # type: ignore[arg-type]  # fields by name
     assert all(hit.chunk.hardware_tier <= found.where.max_tier for hit in found.hits)
     assert {hit.chunk.book_id for hit in found.hits} <= {found.where.book_id}
     return sorted(hit.chunk.hardware_tier for hit in found.hits)

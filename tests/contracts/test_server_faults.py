@@ -236,7 +236,7 @@ def forgetful(client: AsyncQdrantClient, times: int) -> list[int]:
             return None
         return await real(collection, models.PointIdsList(points=points), **kwargs)
 
-    client.delete = delete  # type: ignore[method-assign]
+    client.delete = delete  # type: ignore[method-assign]  # a fault on purpose
     return asked
 
 
@@ -268,7 +268,7 @@ async def test_a_point_that_will_not_go_is_an_error_and_is_found_later(tmp_path:
         assert await points_of(shop) == len(await content(shop)) + 1
 
         assert {one.kind async for one in examine(shop, mend=False)} == {"stuck change"}
-        client.delete = real  # type: ignore[method-assign]
+        client.delete = real  # type: ignore[method-assign]  # a fault on purpose
         assert {(one.kind, one.mended) async for one in examine(shop, mend=True)} >= {("stuck change", True)}
         assert [one async for one in examine(shop, mend=False)] == []
         assert await points_of(shop) == len(await content(shop))
@@ -286,7 +286,7 @@ async def test_both_engines_search_exactly(tmp_path: Path) -> None:
                 asked.append(kwargs["search_params"])
             return await real(*args, **kwargs)
 
-        client.query_points = query_points  # type: ignore[method-assign]
+        client.query_points = query_points  # type: ignore[method-assign]  # a fault on purpose
         [vector] = await shop.shelf.current.embedder.embed(["robot"], purpose="question")
         await shop.shelf.current.index.read(lambda view: view.find(vector, "robot", language="en", where=BOOK, limit=5))
 
@@ -307,7 +307,7 @@ async def test_counting_reads_no_text(tmp_path: Path) -> None:
             fetched.append(kwargs.get("with_payload"))
             return await real(*args, **kwargs)
 
-        client.scroll = scroll  # type: ignore[method-assign]
+        client.scroll = scroll  # type: ignore[method-assign]  # a fault on purpose
         assert await shop.shelf.current.index.read(_count) == len(await content(shop))
 
     assert fetched[0] == ["parent_doc_id", "generation"]

@@ -62,7 +62,7 @@ def test_the_fit_pass_unchanged(found: list[list[float]]) -> None:
 def test_vectors_find_their_texts_or_fail(places: list[object], count: int) -> None:
     """Each place once, in any order, gives that order; anything else is an error."""
     numbered = [(place, f"vector {place}") for place in places]
-    fits = all(type(place) is int for place in places) and sorted(places) == list(range(count))  # type: ignore[type-var]
+    fits = all(type(place) is int for place in places) and sorted(places) == list(range(count))  # type: ignore[type-var]  # compared only where all are ints
     if fits:
         assert in_order("acme", numbered, count) == [f"vector {place}" for place in range(count)]
     else:

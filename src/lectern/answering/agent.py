@@ -19,12 +19,12 @@ from agents.exceptions import AgentsException, MaxTurnsExceeded
 from agents.tool_context import ToolContext
 from openai import APIStatusError, OpenAIError
 
-from lectern.answering.endpoint import PROVIDER, meaning
 from lectern.answering.instructions import INSTRUCTIONS, REWRITING
 from lectern.answering.passages import TOOL_NAME, error_response
 from lectern.domain.errors import ProviderError
 from lectern.domain.queries import QUERY_LENGTH
 from lectern.domain.replies import Exchange
+from lectern.openai_errors import PROVIDER, meaning
 from lectern.ports import Assignment, Desk, Spent
 
 set_tracing_disabled(True)  # the SDK's signature

@@ -32,7 +32,7 @@ class OfflineModel(Model):
     async def get_response(  # the SDK's signature
         self,
         system_instructions: str | None,
-        input: Items,  # noqa: A002
+        input: Items,  # noqa: A002  # the SDK's name
         *_: object,
         **__: object,
     ) -> ModelResponse:
@@ -43,7 +43,7 @@ class OfflineModel(Model):
     async def stream_response(  # the SDK's signature
         self,
         system_instructions: str | None,
-        input: Items,  # noqa: A002
+        input: Items,  # noqa: A002  # the SDK's name
         *_: object,
         **__: object,
     ) -> AsyncIterator[Any]:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, OpenAIError
+from openai import AsyncOpenAI, OpenAIError
 
-from lectern.domain.errors import ProviderError, ProviderTimeout
 from lectern.embedders.batching import Batching, Numbered, Pace
 from lectern.embedders.estimates import byte_pieces, passages
+from lectern.openai_errors import KEY_NAME, PROVIDER, URL_NAME, meaning
 from lectern.ports import Purpose, Vector
-from lectern.provider_errors import UNREADABLE, checked_base_url, checked_key, failure, unreadable
+from lectern.provider_errors import UNREADABLE, checked_base_url, checked_key, unreadable
 
-PROVIDER = "openai"
 MODEL = "text-embedding-3-small"
 DIMENSIONS = 1536
 BASE_URL = "https://api.openai.com/v1"
-KEY_NAME, URL_NAME = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 WINDOW_BYTES = 8_000  # the model reads 8,191 tokens
 MOST_TEXTS = 2_048  # a request
@@ -84,7 +82,7 @@ class OpenAIEmbedder:
             # 14 against 450 ms for 150 vectors), and takes numbers from servers that know nothing else.
             answer = await self._client.embeddings.create(input=list(texts), model=self._model)
         except OpenAIError as exc:
-            raise _meaning(exc) from None  # the SDK's own texts may quote the key
+            raise meaning(exc) from None  # the SDK's own texts may quote the key
         except UNREADABLE as exc:
             raise unreadable(PROVIDER, exc) from None
         return _numbered(answer)
@@ -95,13 +93,3 @@ def _numbered(answer: object) -> Numbered:
     if not isinstance(rows, list):
         return []
     return [(getattr(row, "index", None), getattr(row, "embedding", None)) for row in rows]
-
-
-def _meaning(exc: OpenAIError) -> ProviderError:
-    if isinstance(exc, APITimeoutError):
-        return ProviderTimeout(PROVIDER, "did not answer in time; try again")
-    if isinstance(exc, APIConnectionError):
-        return ProviderError(PROVIDER, f"could not be reached, or broke off; check {URL_NAME} and the network")
-    if isinstance(exc, APIStatusError):
-        return failure(PROVIDER, exc.status_code, exc.response.headers, key_name=KEY_NAME, code=exc.code)
-    return unreadable(PROVIDER, exc)

@@ -211,7 +211,7 @@ def _better(
     def lead_auroc(rows: Any) -> float:  # noqa: ANN401  # numpy's own index types
         return auroc(judge[rows], labels[rows]) - auroc(plain[rows], labels[rows])
 
-    def lead_accuracy(rows: Any) -> float:  # noqa: ANN401
+    def lead_accuracy(rows: Any) -> float:  # noqa: ANN401  # numpy
         mine, theirs = judge[rows] >= cuts[0], plain[rows] >= cuts[1]
         return balanced_accuracy(mine, labels[rows]) - balanced_accuracy(theirs, labels[rows])
 

@@ -188,7 +188,7 @@ def test_odd_names_are_read_or_named(tmp_path: Path) -> None:
     good = ["späße.md", "第一課.md", "a b&c.md", "سبق.md", "-.md", "a:b.md", "x" * 250 + ".md"]
     book = write(tmp_path, dict.fromkeys(good, BODY))
     for raw in (b"new\nline.md", b"bad-\xff.md"):
-        with open(os.path.join(os.fsencode(book), raw), "wb") as file:  # noqa: PTH118, PTH123 - bytes are the point
+        with open(os.path.join(os.fsencode(book), raw), "wb") as file:  # noqa: PTH118, PTH123  # bytes are the point
             file.write(BODY.encode())
 
     found = survey(book)
