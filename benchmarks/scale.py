@@ -30,7 +30,7 @@ LESSON = 12  # chunks of a lesson
 LESSONS_A_BATCH = 16  # 192 chunks between two commits, as `ingestion/ingest.py` does it
 WORDS, VOCABULARY = 110, 20_000  # of a chunk, of the book; word frequencies fall off as in a language
 TWO_WINDOWS = 0.4  # of the chunks need two windows, as in a book with code
-QUERIES, CANDIDATES = 200, 50  # `retrieval/search.py` asks for as many candidates
+QUERIES, CANDIDATES = 200, 30  # `retrieval/search.py` asks for as many candidates
 BOOK, COLLECTION = "synthetic", "scale"
 
 
