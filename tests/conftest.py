@@ -76,3 +76,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def kills(request: pytest.FixtureRequest) -> int:
     """How many kills; `make crash` asks for more."""
     return int(request.config.getoption("--kills"))
+
+
+@pytest.fixture(scope="session")
+def postgres_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL, for as long as the session lasts."""
+    from tests.databases import postgres
+
+    with postgres(tmp_path_factory.mktemp("postgres")) as address:
+        yield address

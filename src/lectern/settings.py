@@ -56,6 +56,25 @@ class Settings(BaseSettings):
         default=None, description="A file whose text is added to the model's instructions, never in their place."
     )
     turn_budget: float = Field(default=60, gt=0, description="Seconds that a turn may take, tool calls included.")
+    database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias="DATABASE_URL",
+        description="A PostgreSQL database instead of the SQLite file in the home.",
+    )
+    max_turns: int = Field(
+        default=50, ge=0, validation_alias="AGENT_MAX_TURNS", description="Turns of a conversation; 0 for no limit."
+    )
+    thread_wait: float = Field(
+        default=30, ge=0, le=600, description="Seconds that a question waits for the one before it in its conversation."
+    )
+    max_runs: int = Field(default=200, ge=1, description="Questions that one server answers at a time.")
+    max_runs_per_key: int = Field(default=100, ge=1, description="The same, of one key or reader.")
+    retention_days: float | None = Field(
+        default=None, gt=0, description="Conversations that were not used for so long are deleted; default: never."
+    )
+    shutdown_grace: float = Field(
+        default=10, ge=0, le=300, description="Seconds that a stopping server gives to answers that are being made."
+    )
     top_k: int = Field(
         default=5, ge=1, le=100, validation_alias="AGENT_TOP_K", description="Passages retrieved for a question."
     )
@@ -114,7 +133,7 @@ def variables() -> dict[str, str]:
 
 
 def _shown(loc: tuple[int | str, ...], value: object) -> str:
-    return "it is not shown" if "KEY" in _variable(loc) else f"it is {value!r}"
+    return "it is not shown" if {"KEY", "DATABASE"} & set(_variable(loc).split("_")) else f"it is {value!r}"
 
 
 def _refuse_unknown() -> None:

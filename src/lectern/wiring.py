@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lectern.domain.chunks import StampedChunk
-from lectern.domain.errors import BadInput, UnknownLesson
+from lectern.domain.errors import BadInput
 from lectern.domain.evidence import Findings, SearchMode
-from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
-from lectern.domain.outlines import Outline, outline_of
 from lectern.domain.queries import SEARCH_LIMIT, Scope, SearchQuery
 from lectern.domain.replies import Exchange, Reply
 from lectern.home import Home, find_home
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import recover, remove, verify_all
-from lectern.ports import BookEntry, ConfidencePolicy, IndexedChunk, IndexView, Stand
-from lectern.retrieval.neighbours import Around, neighbours
-from lectern.retrieval.scope import resolve_book, resolve_scope
+from lectern.ports import ConfidencePolicy, Stand
+from lectern.reading_room import ReadingRoom
 from lectern.retrieval.search import HybridSearch
 from lectern.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
     from lectern.answering.calibrating import CalibrationReport, LabelledQuestion
     from lectern.answering.turns import Question, ReplyEvent, Staff
+    from lectern.conversing.converse import Talk
+    from lectern.conversing.runs import Runs
     from lectern.ingestion.doctor import Finding
     from lectern.reading.rules import ReadingRules
+    from lectern.records.keys import SqlKeys
+    from lectern.talking import OwnThreads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lectern:
+class Lectern(ReadingRoom):
     """Books in, questions answered. Made by `open_lectern`."""
 
-    settings: Settings
     home: Home
-    workshop: Workshop
+    engine: AsyncEngine
     finder: HybridSearch
     closing: AsyncExitStack  # what is opened late is closed with the rest
     late: dict[str, Any] = field(default_factory=dict)
@@ -84,28 +86,6 @@ class Lectern:
         )
         return await self.finder(query)
 
-    async def context(
-        self, chunk_id: str, *, book: str | None = None, before: int = 1, after: int = 1
-    ) -> tuple[StampedChunk, Around]:
-        """A chunk of a book with its neighbours in the lesson, at most 20 on either side."""
-        for name, count in (("before", before), ("after", after)):
-            if not 0 <= count <= SEARCH_LIMIT:
-                raise BadInput(f"{name} must be 0 to {SEARCH_LIMIT}, not {count}", field=name)
-        entry = await self.book(book)
-        book_id = entry.manifest.book_id
-        stand = await self.workshop.shelf.stand(entry)
-
-        async def work(view: IndexView) -> tuple[StampedChunk, Around] | None:
-            found = await view.by_ids(book_id, [chunk_id])
-            if not found:
-                return None
-            around = await neighbours(view, {name: one.chunk for name, one in found.items()}, before, after)
-            return next(iter(found.values())), next(iter(around.values()))
-
-        if (read := await stand.index.read(work) if _is_uuid(chunk_id) else None) is None:
-            raise UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")
-        return read
-
     async def ask(  # one parameter for each thing that can be asked for
         self,
         text: str,
@@ -114,11 +94,17 @@ class Lectern:
         top_k: int | None = None,
         scope: Scope | None = None,
         history: Sequence[Exchange] = (),
+        thread: str | None = None,
     ) -> Reply:
-        """An answer made of the book, or a refusal; `history` are earlier turns that a follow-up may lean on."""
+        """An answer made of the book, or a refusal. With a `thread` (a UUID v4) the turn is kept there and follows up
+        on those before it; without one nothing is kept, and `history` are the turns that a follow-up may lean on."""
+        where = _in_book(scope, book)
+        if thread is not None:
+            from lectern.talking import ask_in_thread
+
+            return await ask_in_thread(self.talk, thread, text, where, top_k)
         from lectern.answering.turns import Question
 
-        where = _in_book(scope, book)
         return await self.reply(Question(text=text, scope=where, top_k=top_k, history=tuple(history)))
 
     def stream(
@@ -151,30 +137,63 @@ class Lectern:
         """Ask and follow, event by event."""
         from lectern.answering.ask import ask
 
-        return ask(question, self.staff())
+        return ask(question, self._staff_for(question.readable))
 
-    async def chunks(self, book: str | None = None) -> list[StampedChunk]:
-        """Every chunk of a book that the index really holds."""
-        entry = await self.book(book)
-        stand = await self.workshop.shelf.stand(entry)
-        where = ChunkFilter(book_id=entry.manifest.book_id)
-        return await stand.index.read(lambda view: view.chunks(where))
+    @property
+    def talk(self) -> Talk:
+        """Conversations, for whoever asks in some owner's name."""
+        return self.runs.talk
 
-    async def lesson(self, parent_doc_id: str, *, book: str | None = None) -> list[StampedChunk]:
-        """The whole lesson, in order, however long."""
-        entry = await self.book(book)
-        stand = await self.workshop.shelf.stand(entry)
-        where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
-        found = await stand.index.read(lambda view: view.chunks(where))
-        if not found:
-            raise UnknownLesson(f"{where.book_id!r} has no lesson {parent_doc_id!r}", field="parent_doc_id")
-        return found
+    @property
+    def threads(self) -> OwnThreads:
+        """The conversations of this terminal, or this program."""
+        from lectern.talking import OwnThreads
 
-    async def outline(self, book: str | None = None) -> Outline:
-        """A book's modules, chapters and lessons, in order."""
-        entry = await self.book(book)
-        records = await self.workshop.ledger.records(entry.manifest.book_id, entry.collection_name)
-        return outline_of(entry.manifest, records.values())
+        return OwnThreads(self.talk.threads)
+
+    @property
+    def runs(self) -> Runs:
+        """The questions that are being answered in conversations."""
+        return self.runs_on(self.engine)
+
+    def runs_on(self, engine: AsyncEngine) -> Runs:
+        """The same, with conversations kept in another database."""
+        name = f"runs {id(engine)}"
+        if name not in self.late:
+            from lectern.talking import runs_on
+
+            self.late[name] = runs_on(engine, self.settings, self.answering, self._book_id)
+            self.closing.push_async_callback(self.late[name].close, 0)
+        made: Runs = self.late[name]
+        return made
+
+    async def end_runs(self) -> None:
+        """Let answers that are being made come to their end, for as long as the settings allow."""
+        made = [runs for name, runs in self.late.items() if name.startswith("runs ")]
+        await asyncio.gather(*(runs.close(self.settings.shutdown_grace) for runs in made))
+
+    async def runs_in(self, *, ephemeral: bool) -> Runs:
+        """The runs whose conversations are kept, or those of which nothing is."""
+        if not ephemeral:
+            return self.runs
+        if "nowhere" not in self.late:
+            from lectern.records.database import open_database, sqlite_url
+
+            self.late["nowhere"] = await self.closing.enter_async_context(open_database(sqlite_url(None)))
+        return self.runs_on(self.late["nowhere"])
+
+    @property
+    def keys(self) -> SqlKeys:
+        """Who may come in over HTTP."""
+        if "keys" not in self.late:
+            from lectern.records.keys import SqlKeys
+
+            self.late["keys"] = SqlKeys(self.engine)
+        made: SqlKeys = self.late["keys"]
+        return made
+
+    async def _book_id(self, book: str | None, readable: frozenset[str] | None) -> str:
+        return (await self.book(book, readable)).manifest.book_id
 
     async def remove(self, book: str) -> int:
         """Take a book out of the index, not off the disk; how many chunks that were."""
@@ -187,14 +206,6 @@ class Lectern:
         from lectern.ingestion.doctor import examine
 
         return examine(self.workshop, mend=mend)
-
-    async def books(self) -> tuple[BookEntry, ...]:
-        """Every indexed book."""
-        return await self.workshop.ledger.books()
-
-    async def book(self, book: str | None = None) -> BookEntry:
-        """The book that is meant by this name, or by none."""
-        return await resolve_book(book, self.workshop.ledger, self.settings.default_book)
 
     def staff(self) -> Staff:
         """Everybody who has a part in an answer; made when the first question comes."""
@@ -213,10 +224,16 @@ class Lectern:
         made: Staff = self.late["staff"]
         return made
 
-    async def where(self, scope: Scope) -> ChunkFilter:
-        """What a reader's scope means: the book, and the filters checked against it."""
-        entry = await self.book(scope.book_id)
-        return await resolve_scope(scope, entry.manifest, self.workshop.ledger)
+    def _staff_for(self, readable: frozenset[str] | None) -> Staff:
+        """The staff in front of a reader who may not read every book."""
+        staff = self.staff()
+        if readable is None:
+            return staff
+
+        async def books() -> tuple[str, ...]:
+            return tuple(name for name in await self.book_ids() if name in readable)
+
+        return replace(staff, library=replace(staff.library, books=books))
 
     async def policy_of(self, book_id: str) -> ConfidencePolicy:
         """How confidence is worked out for a book: by what `calibrate` kept for it, else by what is shipped."""
@@ -233,22 +250,6 @@ class Lectern:
 
         return await calibrate(self, self.home.calibrations, book=book, questions=questions)
 
-    async def book_ids(self) -> tuple[str, ...]:
-        """The names of all indexed books."""
-        return tuple(entry.manifest.book_id for entry in await self.books())
-
-    async def lesson_in(self, where: ChunkFilter) -> list[IndexedChunk]:
-        """A lesson of a reader's scope, with its vectors."""
-        entry = await self.book(where.book_id)
-        stand = await self.workshop.shelf.stand(entry)
-
-        async def work(view: IndexView) -> list[IndexedChunk]:
-            ids = [stored.chunk.id for stored in await view.chunks(where)]
-            found = await view.with_vectors(where.book_id, ids)
-            return [found[one] for one in ids if one in found]
-
-        return await stand.index.read(work)
-
 
 @asynccontextmanager
 async def open_lectern(
@@ -259,7 +260,7 @@ async def open_lectern(
     from lectern.index.schema import collection_name
     from lectern.parts import Parts
     from lectern.reading.rules import ReadingRules
-    from lectern.records.database import open_database, sqlite_url
+    from lectern.records.database import database_url, open_database, sqlite_url
     from lectern.records.ledger import SqlLedger
     from lectern.records.vectors import SqlVectorCache
     from lectern.stands import OpenShelf
@@ -267,8 +268,11 @@ async def open_lectern(
     settings = settings or load_settings()
     home = find_home(settings.home, create=create)
     async with AsyncExitStack() as stack:
-        stack.enter_context(home.owned())
-        engine = await stack.enter_async_context(open_database(sqlite_url(home.database)))
+        remote = settings.database_url
+        if remote is None or settings.qdrant_url is None:  # what is embedded has one owner
+            stack.enter_context(home.owned())
+        url = sqlite_url(home.database) if remote is None else database_url(remote.get_secret_value())
+        engine = await stack.enter_async_context(open_database(url))
         parts = Parts(settings, home, engine, stack)
         embedder = parts.embedder()
         name = collection_name(settings.collection_stem, embedder.fingerprint)
@@ -280,21 +284,9 @@ async def open_lectern(
         rules = rules or ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
         shop = Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=rules)
         finder = HybridSearch(shelf, ledger, settings.default_book)
-        yield Lectern(settings=settings, home=home, workshop=shop, finder=finder, closing=stack)
-
-
-def _is_uuid(text: str) -> bool:
-    """Engines refuse any other name; to a reader it is simply unknown."""
-    from uuid import UUID
-
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
+        yield Lectern(settings=settings, home=home, workshop=shop, finder=finder, engine=engine, closing=stack)
 
 
 def _in_book(scope: Scope | None, book: str | None) -> Scope:
-    from dataclasses import replace
-
     scope = scope or Scope()
     return scope if book is None else replace(scope, book_id=book)

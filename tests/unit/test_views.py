@@ -16,10 +16,10 @@ from lectern.answering.views import (
     format_with_sources,
     retrieval_result,
 )
-from lectern.api.schemas.chat import ChatRequest, ChatResponse
 from lectern.domain.evidence import ConfidenceMetrics, Findings
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.replies import Account, Answer, Refusal, Removed, Statement, Timings
+from lectern.schemas.chat import ChatRequest, ChatResponse
 from tests.making import chunk, hit, place
 
 URL = "https://example.com/textbook/chapter3#section3-2"

@@ -29,6 +29,7 @@ class Question:
     similarity_threshold: float | None = None
     history: tuple[Exchange, ...] = ()  # answered turns of the same talk, oldest first
     stream: bool = False  # whether the text is wanted as it comes
+    readable: frozenset[str] | None = None  # books that a refusal may point to; None for all
 
     def __post_init__(self) -> None:
         refuse_undecodable(self.text, "message")

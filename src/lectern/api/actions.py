@@ -23,7 +23,7 @@ Action = Callable[[Lectern, Params], Lines]
 
 async def search(lectern: Lectern, params: Params) -> Lines:
     """One SearchResponse."""
-    from lectern.api.schemas.search import SearchResponse
+    from lectern.schemas.search import SearchResponse
 
     given = {name: params[name] for name in ("limit", "mode", "offset", "expand", "similarity_threshold")}
     found = await lectern.search(params["text"], scope=_scope(params), **given)
@@ -32,7 +32,7 @@ async def search(lectern: Lectern, params: Params) -> Lines:
 
 async def ask(lectern: Lectern, params: Params) -> Lines:
     """One ChatResponse."""
-    from lectern.api.schemas.chat import ChatResponse
+    from lectern.schemas.chat import ChatResponse
 
     scope = _scope(params)
     entry = await lectern.book(scope.book_id)
@@ -48,7 +48,7 @@ async def chunks(lectern: Lectern, params: Params) -> Lines:
 
 async def books(lectern: Lectern, params: Params) -> Lines:  # every action has the same shape
     """Every indexed book, a line each."""
-    from lectern.api.schemas.books import BookOut
+    from lectern.schemas.books import BookOut
 
     for entry in await lectern.books():
         yield BookOut.of(entry).model_dump()
@@ -66,7 +66,7 @@ async def outline(lectern: Lectern, params: Params) -> Lines:
 
 async def lesson(lectern: Lectern, params: Params) -> Lines:
     """One whole lesson."""
-    from lectern.api.schemas.books import LessonOut
+    from lectern.schemas.books import LessonOut
 
     yield LessonOut.of(await lectern.lesson(params["parent_doc_id"], book=params["book"])).model_dump()
 
@@ -118,10 +118,16 @@ ACTIONS: dict[str, Action] = {
     action.__name__: action
     for action in (search, ask, chunks, books, remove, outline, lesson, calibrate, doctor, ingest)
 }
+TALK = ("chat", "threads", "thread", "export_thread", "delete_thread", "purge_threads")
 
 
 def action_named(name: str) -> Action:
     """The action of this name."""
+    if name in TALK:
+        from lectern.api import talk_actions
+
+        action: Action = getattr(talk_actions, name)
+        return action
     if name not in ACTIONS:
         raise BadInput(f"there is no action {name!r}")
     return ACTIONS[name]

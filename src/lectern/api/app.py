@@ -11,7 +11,7 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from lectern.api import errors
 from lectern.api.guards import KnownHosts, SafeHeaders
-from lectern.api.routes import books, chat, health, local
+from lectern.api.routes import books, chat, health, local, threads
 from lectern.version import __version__
 from lectern.wiring import Lectern
 
@@ -25,7 +25,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app = FastAPI(title="Lectern", version=__version__, docs_url=None, redoc_url=None)  # ours needs no foreign host
     app.state.lectern = lectern
     app.state.local_token = local_token
-    for module in (chat, books, health, local):
+    for module in (chat, threads, books, health, local):
         app.include_router(module.router)
 
     @app.get("/docs", include_in_schema=False)

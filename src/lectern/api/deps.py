@@ -1,11 +1,17 @@
-"""What routes are given."""
+"""What routes are given: the Lectern, and who asks with which rights."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from lectern.api.auth import caller_of
+from lectern.conversing.converse import Talk
+from lectern.conversing.runs import Runs
+from lectern.domain.callers import Caller, Right
+from lectern.domain.errors import Forbidden
 from lectern.wiring import Lectern
 
 
@@ -17,3 +23,32 @@ def lectern_of(request: Request) -> Lectern:
 
 
 LecternDep = Annotated[Lectern, Depends(lectern_of)]
+
+
+def talk_of(lectern: LecternDep) -> Talk:
+    """Its conversations."""
+    return lectern.talk
+
+
+def runs_of(lectern: LecternDep) -> Runs:
+    """Its runs."""
+    return lectern.runs
+
+
+TalkDep = Annotated[Talk, Depends(talk_of)]
+RunsDep = Annotated[Runs, Depends(runs_of)]
+
+
+def _needs(right: Right) -> Callable[[Caller], Awaitable[Caller]]:
+    async def caller(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
+        if right not in caller.rights:
+            raise Forbidden(f"this key may not {right}; ask the operator for one that may")
+        return caller
+
+    return caller
+
+
+ReadCaller = Annotated[Caller, Depends(_needs("read"))]
+ChatCaller = Annotated[Caller, Depends(_needs("chat"))]
+IngestCaller = Annotated[Caller, Depends(_needs("ingest"))]
+AdminCaller = Annotated[Caller, Depends(_needs("admin"))]

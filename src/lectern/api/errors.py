@@ -10,11 +10,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from lectern.api.schemas.common import Problem
 from lectern.domain.errors import BadInput, LecternError, RateLimited
+from lectern.schemas.common import Problem
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER = 5.0  # seconds, where nobody said how long it will take
+
+
+def problem_body(exc: LecternError) -> Problem:
+    """One of our errors in the shape that every error has."""
+    field = exc.field if isinstance(exc, BadInput) else None
+    return Problem(title=HTTPStatus(exc.status).phrase, status=exc.status, detail=str(exc), field=field)
 
 
 def problem(status: int, detail: str, field: str | None = None, retry_after: float = RETRY_AFTER) -> JSONResponse:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from lectern.domain.errors import InUse, LecternError, ProviderError
@@ -40,6 +41,30 @@ async def act(name: str, params: Line, *, direct: bool = False, create: bool = F
             raise
         async for line in _there(server["url"], server["token"], name, params):
             yield line
+
+
+Act = Callable[[str, Line], AsyncIterator[Line]]
+
+
+@asynccontextmanager
+async def channel(*, direct: bool = False) -> AsyncIterator[Act]:
+    """Several actions one after the other, on a Lectern that is opened once, or inside the home's server."""
+    from lectern.api.actions import action_named
+    from lectern.home import find_home
+    from lectern.settings import load_settings
+    from lectern.wiring import open_lectern
+
+    home = find_home(load_settings().home, create=False)
+    async with AsyncExitStack() as stack:
+        try:
+            lectern = await stack.enter_async_context(open_lectern(create=False))
+        except InUse:
+            server = home.server()
+            if direct or server is None:
+                raise
+            yield lambda name, params: _there(server["url"], server["token"], name, params)
+            return
+        yield lambda name, params: action_named(name)(lectern, params)
 
 
 async def only(name: str, params: Line, *, direct: bool = False) -> Line:

@@ -21,6 +21,7 @@ from lectern.cli.options import (
     scope_of,
 )
 from lectern.cli.render import carry, print_json
+from lectern.cli.sources import show_refusal, show_sources
 
 REFUSED = 4
 
@@ -66,18 +67,6 @@ def _show(reply: dict[str, Any]) -> None:
     typer.echo(reply["response"])
     if reply["should_answer"]:
         typer.echo()
-        for source in reply["sources"]:
-            typer.echo(f"[{source['number']}] {source['breadcrumb']}")
-            published = source["url"].startswith("http")
-            where = source["url"] if published else f"{source['source_file']}:{source['line_start']}"
-            typer.echo(f"    {where}")
-        typer.echo(f"\n{reply['confidence_level']} confidence ({reply['confidence']:.2f}) · {reply['model']}")
-        return
-    for lesson in reply["outside_scope"]:
-        typer.echo(f"\nOutside your filters the book covers it: {lesson['title']}  {lesson['url']}")
-    if reply["other_books"]:
-        typer.echo(f"\nAnother book covers it: {', '.join(reply['other_books'])}")
-    if reply["nearest"] and not reply["outside_scope"]:
-        typer.echo("\nNearest lessons:")
-        for lesson in reply["nearest"]:
-            typer.echo(f"  {lesson['title']}  {lesson['url']}")
+        show_sources(reply)
+    else:
+        show_refusal(reply)

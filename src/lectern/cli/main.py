@@ -6,8 +6,9 @@ import gc
 
 import typer
 
-from lectern.cli import ask, books, calibrate, doctor, ingest, search, serve
+from lectern.cli import ask, books, calibrate, chat, doctor, ingest, search, serve
 from lectern.cli.eval import app as evals
+from lectern.cli.threads import app as threads
 from lectern.version import __version__
 
 YOUNG = 50_000  # objects between two looks for garbage: a large book makes millions, and hardly any of them in circles
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.command)
 app.command("search")(search.command)
 app.command("ask")(ask.command)
+app.command("chat")(chat.command)
 app.command("lesson")(books.lesson)
 app.command("outline")(books.outline)
 app.command("chunks")(books.chunks)
@@ -30,6 +32,7 @@ app.command("books")(books.books)
 app.command("calibrate")(calibrate.command)
 app.command("doctor")(doctor.command)
 app.command("serve")(serve.command)
+app.add_typer(threads, name="threads")
 app.add_typer(evals, name="eval")
 
 

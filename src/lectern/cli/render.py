@@ -41,13 +41,18 @@ def carry(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except LecternError as exc:
-        typed = isinstance(exc, BadInput) or getattr(exc, "typed", False)
-        fail(_in_options(str(exc)) if typed else str(exc), exc.exit_code)
+        complain(exc)
     except KeyboardInterrupt:
         typer.echo("lectern: interrupted", err=True)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(INTERRUPTED)  # everything is closed or mends itself; a driver's thread must not keep the process
+
+
+def complain(exc: LecternError) -> NoReturn:
+    """Say in the terminal's words what went wrong, and stop."""
+    typed = isinstance(exc, BadInput) or getattr(exc, "typed", False)
+    fail(_in_options(str(exc)) if typed else str(exc), exc.exit_code)
 
 
 def _unless_late(failed: threading.ExceptHookArgs) -> None:

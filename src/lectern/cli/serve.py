@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import secrets
 import signal
 import socket
@@ -49,6 +50,8 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     import uvicorn
 
     from lectern.api.app import create_app
+    from lectern.api.sse import leave_streams_to_their_runs
+    from lectern.conversing.keeping import keep_tidy
     from lectern.wiring import open_lectern
 
     class Server(uvicorn.Server):
@@ -62,20 +65,32 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             await super().startup(sockets)
             typer.echo(f"Lectern is ready: {url}/  (Ctrl-C stops it)")
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            ending = asyncio.create_task(lectern.end_runs())  # streams end with the runs that they follow
+            await super().shutdown(sockets)
+            await ending
+
     with _listen(host, port) as listener:
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         token = secrets.token_urlsafe(32)
         async with open_lectern() as lectern:
             config = uvicorn.Config(
-                create_app(lectern, token, f"[{host}]" if ":" in host else host), log_level="warning", access_log=False
+                create_app(lectern, token, f"[{host}]" if ":" in host else host),
+                log_level="warning",
+                access_log=False,
+                timeout_graceful_shutdown=math.ceil(lectern.settings.shutdown_grace) + 5,
             )
-            _warn_of_sqlite(lectern.home.database)
+            leave_streams_to_their_runs()
+            if lectern.settings.database_url is None:
+                _warn_of_sqlite(lectern.home.database)
+            await lectern.talk.log.sweep()
             with lectern.home.serving(url, token):
-                following = asyncio.create_task(_follow(lectern)) if watch else None
+                tidying = keep_tidy(lectern.talk.threads, lectern.settings.retention_days)
+                beside = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
                 await Server(config).serve(sockets=[listener])
-                if following:
-                    following.cancel()
-                    await asyncio.wait([following])
+                for task in beside:
+                    task.cancel()
+                await asyncio.wait(beside)
 
 
 async def _follow(lectern: Lectern) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 def utc_now() -> str:
@@ -13,3 +13,8 @@ def utc_now() -> str:
 def in_utc(moment: datetime) -> str:
     """`moment` in the shape `2025-12-17T14:23:45.123Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def days_ago(days: float) -> str:
+    """The moment so many days before this one."""
+    return in_utc(datetime.now(UTC) - timedelta(days=days))

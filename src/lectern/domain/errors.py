@@ -4,6 +4,9 @@ LecternError
   BadInput            the caller can fix it         422 / exit 2
     UnknownBook         no such book                404 / exit 2
     UnknownLesson       no such lesson or chunk     404 / exit 2
+    UnknownThread       no such thread of yours     404 / exit 2
+    UnknownRun          no such run of yours        404 / exit 2
+    UnknownJob          no such job                 404 / exit 2
   SourceError         the author can fix it         422 / exit 2
     BookNotFound        no folder, no lessons
     BadManifest         lectern.toml is wrong
@@ -14,6 +17,12 @@ LecternError
     ModelDamaged        the weights are not the ones that were shipped
     InUse               another process owns the data
   Busy                a job or turn is under way    409 / exit 2
+  Conflict            what was read has changed     409 / exit 2
+  Unauthorised        no key, or not a good one     401 / exit 2
+  Forbidden           the key may not do this       403 / exit 2
+  TooMany             the limit is reached          429 / exit 2
+  Overloaded          too much is under way         503 / exit 3
+  StoreUnavailable    the database does not answer  503 / exit 3
   ProviderError       waiting may fix it            503 / exit 3
     RateLimited, ProviderTimeout, ProviderRefused
 """
@@ -51,6 +60,24 @@ class UnknownBook(BadInput):
 
 class UnknownLesson(BadInput):
     """A lesson or chunk id that this book does not have."""
+
+    status = 404
+
+
+class UnknownThread(BadInput):
+    """A conversation that this owner does not have: somebody else's looks the same."""
+
+    status = 404
+
+
+class UnknownRun(BadInput):
+    """A run that this owner did not begin."""
+
+    status = 404
+
+
+class UnknownJob(BadInput):
+    """A job that does not exist, or that the caller may not see."""
 
     status = 404
 
@@ -99,6 +126,51 @@ class Busy(LecternError):
     """Something that excludes this request is under way."""
 
     status = 409
+
+
+class Conflict(LecternError):
+    """The request does not fit what is there by now."""
+
+    status = 409
+
+
+class Unauthorised(LecternError):
+    """No key where one is needed, or one that is unknown, expired or revoked: all of them look alike."""
+
+    status = 401
+
+
+class Forbidden(LecternError):
+    """A good key that lacks the right."""
+
+    status = 403
+
+
+class TooMany(LecternError):
+    """A limit of requests is reached; `retry_after` seconds from now there is room again."""
+
+    status = 429
+    retryable = True
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class Overloaded(LecternError):
+    """More is under way than the server takes on."""
+
+    exit_code = 3
+    status = 503
+    retryable = True
+
+
+class StoreUnavailable(LecternError):
+    """The database does not answer; nothing of what was asked was kept."""
+
+    exit_code = 3
+    status = 503
+    retryable = True
 
 
 class ProviderError(LecternError):

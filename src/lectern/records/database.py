@@ -12,38 +12,72 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, event, inspect, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import URL, Connection, event, inspect, make_url, text
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lectern.domain.errors import ConfigError
 
-HEAD = "0001"  # the newest migration; a test holds it against the folder
+HEAD = "0002"  # the newest migration; a test holds it against the folder
+MIGRATING = 0x1EC7E24  # the name of the lock under which one process migrates while the others wait
+ONE: dict[str, Any] = {"poolclass": AsyncAdaptedQueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
+SEVERAL: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": 10, "pool_pre_ping": True}
 
 
 @asynccontextmanager
 async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
     """An engine whose tables are those of this version."""
-    options = {"pool_size": 1, "max_overflow": 0} if url.get_backend_name() == "sqlite" else {}
-    engine = create_async_engine(url, **options)
+    alone = url.get_backend_name() == "sqlite"
+    engine = create_async_engine(url, **(ONE if alone else SEVERAL))
     try:
-        if engine.dialect.name == "sqlite":
+        if alone:
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
-        await _whole(_migrate(engine))
+        try:
+            await _whole(_migrate(engine))
+        except (DBAPIError, OSError) as exc:
+            raise ConfigError(_unusable(url, exc, alone=alone)) from exc
         yield engine
     except DatabaseError as exc:
-        raise ConfigError(
-            f"the database {url.database} cannot be used ({exc.orig}). If it is damaged, move it away, together with "
-            "the index folder beside it, and ingest your books again"
-        ) from exc
+        if not alone:
+            raise
+        raise ConfigError(_unusable(url, exc, alone=alone)) from exc
     finally:
         await engine.dispose()  # aiosqlite's thread is not a daemon: an engine left open would keep the process alive
 
 
-def sqlite_url(path: Path) -> URL:
-    """The URL of a SQLite file, whatever characters its path has."""
-    return URL.create("sqlite+aiosqlite", database=str(path))
+def _unusable(url: URL, exc: DBAPIError | OSError, *, alone: bool) -> str:
+    said = exc.orig if isinstance(exc, DBAPIError) else exc.strerror or exc
+    if not alone:
+        return (
+            f"the database {url.database!r} at {url.host or 'its socket'} cannot be used ({said}); check DATABASE_URL"
+        )
+    return (
+        f"the database {url.database} cannot be used ({said}). If it is damaged, move it away, together with "
+        "the index folder beside it, and ingest your books again"
+    )
+
+
+def database_url(given: str) -> URL:
+    """A PostgreSQL address as people write it, for the driver that is used here."""
+    try:
+        url = make_url(given)
+    except ArgumentError:
+        raise ConfigError("DATABASE_URL is no address; write postgresql://user:password@host:5432/name") from None
+    if url.get_backend_name() not in ("postgresql", "postgres"):
+        raise ConfigError(
+            f"DATABASE_URL names {url.get_backend_name()!r}; only postgresql:// is known. Without it, SQLite is used"
+        )
+    query = dict(url.query)
+    if mode := query.pop("sslmode", None):
+        query["ssl"] = mode  # the driver's word for it
+    return url.set(drivername="postgresql+asyncpg", query=query)
+
+
+def sqlite_url(path: Path | None) -> URL:
+    """The URL of a SQLite file, whatever characters its path has; None for one that is in memory only."""
+    return URL.create("sqlite+aiosqlite", database=":memory:" if path is None else str(path))
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -100,4 +134,6 @@ async def _upgrade(engine: AsyncEngine) -> None:
         command.upgrade(config, "head")
 
     async with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            await connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATING})"))
         await connection.run_sync(run)

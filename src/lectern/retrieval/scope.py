@@ -12,9 +12,14 @@ from lectern.ports import BookEntry, Ledger
 MOST = 2**31  # of a chapter or lesson number: what every engine and database can compare
 
 
-async def resolve_book(book_id: str | None, ledger: Ledger, default: str | None) -> BookEntry:
-    """The book that is meant: the one named, else the only one, else the configured default."""
+async def resolve_book(
+    book_id: str | None, ledger: Ledger, default: str | None, readable: frozenset[str] | None = None
+) -> BookEntry:
+    """The book that is meant: the one named, else the only one, else the configured default. Books that the caller may
+    not read are not there; None for all."""
     known = {entry.manifest.book_id: entry for entry in await ledger.books()}
+    if readable is not None:
+        known = {name: entry for name, entry in known.items() if name in readable}
     wanted = book_id if book_id is not None else default if len(known) != 1 else next(iter(known))
     if wanted is None and known:
         raise BadInput(f"several books are indexed, say which by book_id: {', '.join(known)}", field="book_id")

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from lectern.api.deps import LecternDep
-from lectern.api.schemas.books import BookOut, ChunkPage, ContextOut, LessonOut, OutlineOut
-from lectern.api.schemas.common import Problem
-from lectern.api.schemas.search import SearchQueryIn, SearchResponse
+from lectern.schemas.books import BookOut, ChunkPage, ContextOut, LessonOut, OutlineOut
+from lectern.schemas.common import Problem
+from lectern.schemas.search import SearchQueryIn, SearchResponse
 
 router = APIRouter(tags=["books"], responses={404: {"model": Problem}, 422: {"model": Problem}})
 

@@ -1,23 +1,90 @@
-"""Questions over HTTP."""
+"""Questions over HTTP: answered at once, or followed as they come. Either way the run is the server's, and a client
+that goes away ends nothing."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated, Any
+from uuid import UUID
 
-from lectern.answering.turns import Question
-from lectern.api.deps import LecternDep
-from lectern.api.schemas.chat import ChatRequest, ChatResponse
-from lectern.api.schemas.common import Problem
+from fastapi import APIRouter, Header
+from fastapi.responses import JSONResponse, Response
+from sse_starlette import EventSourceResponse
 
-router = APIRouter(tags=["chat"])
+from lectern.api.deps import ChatCaller, RunsDep, TalkDep
+from lectern.api.sse import live_events, stored_events, stream_of
+from lectern.api.talking import turn_request
+from lectern.domain.errors import UnknownRun
+from lectern.schemas.chat import ChatRequest, ChatResponse
+from lectern.schemas.common import problems
+from lectern.schemas.runs import RunOut
+
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Server-Sent Events"}
+}
+router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 409, 413, 422, 429, 503))
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=255, description="The same key and body twice is one question, asked once."),
+]
 
 
-@router.post("/chat/run", operation_id="chatRun", responses={404: {"model": Problem}, 422: {"model": Problem}})
-async def chat_run(body: ChatRequest, lectern: LecternDep) -> ChatResponse:
-    """Answer a question from the book, with citations, or refuse."""
-    entry = await lectern.book(body.book_id)
-    question = Question(
-        text=body.message, scope=body.scope(), top_k=body.top_k, similarity_threshold=body.similarity_threshold
-    )
-    reply = await lectern.reply(question)
-    return ChatResponse.of(reply, book_id=entry.manifest.book_id, session_id=body.session_id)
+@router.post("/run", operation_id="chatRun", response_model=ChatResponse, responses=EVENTS)
+async def chat_run(
+    body: ChatRequest, runs: RunsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Answer a question from the book, with citations, or refuse; with `stream` as `/chat/stream` does."""
+    run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
+    if body.stream:
+        await run.begun()
+        return stream_of(live_events(run))
+    return JSONResponse(dict(await run.reply()))
+
+
+@router.post("/stream", operation_id="chatStream", response_class=EventSourceResponse, responses=EVENTS)
+async def chat_stream(
+    body: ChatRequest, runs: RunsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Answer as Server-Sent Events: `status`, `sources`, `delta` …, and last `reply` or `error`."""
+    run = runs.start(turn_request(body, caller, idempotency_key, stream=True))
+    await run.begun()
+    return stream_of(live_events(run))
+
+
+@router.get("/stream/{run_id}", operation_id="chatResume", response_class=EventSourceResponse, responses=EVENTS)
+async def chat_resume(
+    run_id: UUID,
+    runs: RunsDep,
+    talk: TalkDep,
+    caller: ChatCaller,
+    last_event_id: Annotated[str | None, Header(max_length=40, description="The last event that arrived.")] = None,
+) -> Response:
+    """Go on where a stream broke off; once there is a reply, it is given."""
+    if (run := runs.find(caller.owner, str(run_id))) is not None:
+        return stream_of(live_events(run, _number(last_event_id)))
+    known = await talk.log.run(caller.owner, str(run_id))
+    if known is None:
+        raise _unknown(run_id)
+    return stream_of(stored_events(known, talk.threads, talk.log))
+
+
+@router.post("/runs/{run_id}/cancel", operation_id="chatCancel")
+async def chat_cancel(run_id: UUID, runs: RunsDep, talk: TalkDep, caller: ChatCaller) -> RunOut:
+    """End a run; one that has its reply keeps it."""
+    run = runs.find(caller.owner, str(run_id))
+    if run is not None:
+        await run.cancel()
+    elif (known := await talk.log.run(caller.owner, str(run_id))) is not None and known.state == "running":
+        await talk.log.end(str(run_id), "cancelled", "cancelled on request")  # another process will find it so
+    ended = await talk.log.run(caller.owner, str(run_id))
+    if ended is None:
+        raise _unknown(run_id)
+    return RunOut.of(ended)
+
+
+def _unknown(run_id: UUID) -> UnknownRun:
+    return UnknownRun(f"there is no run {str(run_id)!r}", field="run_id")
+
+
+def _number(last_event_id: str | None) -> int:
+    """Where to go on; whatever is not one of our numbers begins at the beginning."""
+    return int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0

@@ -9,9 +9,9 @@ from fastapi.responses import JSONResponse
 
 from lectern.api.deps import LecternDep
 from lectern.api.errors import problem, problem_of
-from lectern.api.schemas.common import Health, Problem
 from lectern.domain.errors import IndexDamaged, LecternError
 from lectern.ports import ChunkIndex
+from lectern.schemas.common import Health, Problem
 from lectern.wiring import Lectern
 
 router = APIRouter(prefix="/health", tags=["operations"])

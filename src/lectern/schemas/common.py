@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from http import HTTPStatus
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,6 +59,12 @@ class Problem(Response):
     status: int
     detail: str
     field: str | None = None
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """How a route documents the errors it can give."""
+    shape = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": shape} for status in statuses}
 
 
 class Health(Response):

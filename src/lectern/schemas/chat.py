@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import UUID4, Field, StringConstraints
 
-from lectern.api.schemas.common import Filters, Response
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Citation, NearestLesson, Refusal, RefusalReason, Reply, ReplyState, Verdict
+from lectern.schemas.common import Filters, Response
 
 Out = TypeVar("Out", bound=Response)
 
@@ -21,11 +21,14 @@ class ChatRequest(Filters):
 
     message: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
     session_id: UUID4 | None = Field(default=None, description="UUID v4 of the conversation; made up when left out.")
-    stream: Literal[False] = Field(default=False, description="Streaming is not offered yet.")
+    stream: bool = Field(default=False, description="Answer as Server-Sent Events, as `/chat/stream` does.")
     top_k: int | None = Field(
         default=None, ge=1, le=10, description="How many passages to retrieve; default: AGENT_TOP_K, else 5."
     )
     similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least cosine of a passage.")
+    metadata: dict[str, Any] | None = Field(
+        default=None, description="Kept with a new conversation (user_id, tags …); at most 4 KiB as JSON."
+    )
 
 
 class Source(Response):
@@ -165,14 +168,14 @@ class ChatResponse(Response):
     invented_citations: int
 
     @classmethod
-    def of(cls, reply: Reply, *, book_id: str, session_id: uuid.UUID | None = None) -> Self:
+    def of(cls, reply: Reply, *, book_id: str, session_id: str | None = None) -> Self:
         """The one reply object, as the chat endpoints and `lectern ask --json` show it."""
         account, metrics, refusal = reply.account, reply.account.metrics, isinstance(reply, Refusal)
         return cls(
             response=reply.text,
             confidence=metrics.confidence,
             sources=[Source.of(citation) for citation in reply.citations] if isinstance(reply, Answer) else [],
-            session_id=str(session_id or uuid.uuid4()),
+            session_id=session_id or str(uuid.uuid4()),
             timestamp=utc_now(),
             confidence_level=metrics.confidence_level,
             should_answer=metrics.should_answer,

@@ -6,14 +6,14 @@ import base64
 import binascii
 from typing import Any, Self
 
-from lectern.api.schemas.common import Response
-from lectern.api.schemas.search import Neighbour
 from lectern.domain.chunks import Chunk, StampedChunk
 from lectern.domain.errors import BadInput
 from lectern.domain.outlines import Outline
 from lectern.index.schema import to_payload
 from lectern.ports import BookEntry
 from lectern.retrieval.neighbours import Around
+from lectern.schemas.common import Response
+from lectern.schemas.search import Neighbour
 
 
 class BookOut(Response):

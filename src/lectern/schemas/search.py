@@ -6,12 +6,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints
 
-from lectern.api.schemas.common import Filters, Response
 from lectern.domain.chunks import Chunk
 from lectern.domain.evidence import Findings, Hit, SearchMode
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.queries import SearchQuery
 from lectern.index.lexical import shared_words
+from lectern.schemas.common import Filters, Response
 
 
 class SearchQueryIn(Filters):

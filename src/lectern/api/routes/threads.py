@@ -1,0 +1,91 @@
+"""Conversations over HTTP, each caller's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import UUID4
+
+from lectern.api.deps import ChatCaller, TalkDep
+from lectern.conversing.exporting import as_markdown
+from lectern.domain.errors import BadInput
+from lectern.schemas.common import problems
+from lectern.schemas.threads import ExportOut, ThreadEditIn, ThreadOut, ThreadPageOut
+
+router = APIRouter(prefix="/threads", tags=["threads"], responses=problems(401, 403, 404, 422, 429, 503))
+
+
+@router.get("", operation_id="listThreads")
+async def list_threads(
+    talk: TalkDep,
+    caller: ChatCaller,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
+) -> ThreadPageOut:
+    """Your conversations, the last used first."""
+    return ThreadPageOut.of(await talk.threads.heads(caller.owner, limit=limit, cursor=cursor))
+
+
+@router.get("/{thread_id}", operation_id="readThread")
+async def read_thread(
+    thread_id: UUID4,
+    talk: TalkDep,
+    caller: ChatCaller,
+    response: Response,
+    before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Messages before this `seq`.")] = None,
+) -> ThreadOut:
+    """A conversation with its last 50 messages, or those before a `seq`."""
+    thread = await talk.threads.thread(caller.owner, str(thread_id), before=before)
+    response.headers["ETag"] = f'"{thread.head.version}"'
+    return ThreadOut.of(thread)
+
+
+@router.patch("/{thread_id}", operation_id="editThread", responses=problems(409, 413))
+async def edit_thread(
+    thread_id: UUID4,
+    body: ThreadEditIn,
+    talk: TalkDep,
+    caller: ChatCaller,
+    if_match: Annotated[str | None, Header(description="The `ETag` that was read; another is a conflict.")] = None,
+) -> ThreadOut:
+    """Give a conversation another title or other metadata."""
+    change = body.change(_version(if_match))
+    await talk.threads.edit(caller.owner, str(thread_id), change)
+    return ThreadOut.of(await talk.threads.thread(caller.owner, str(thread_id)))
+
+
+@router.delete("/{thread_id}", operation_id="deleteThread", status_code=204)
+async def delete_thread(thread_id: UUID4, talk: TalkDep, caller: ChatCaller) -> None:
+    """Remove a conversation and all that belongs to it."""
+    await talk.threads.delete(caller.owner, str(thread_id))
+
+
+@router.get(
+    "/{thread_id}/export",
+    operation_id="exportThread",
+    response_model=ExportOut,
+    responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}},
+)
+async def export_thread(
+    thread_id: UUID4,
+    talk: TalkDep,
+    caller: ChatCaller,
+    format_: Annotated[Literal["json", "markdown"], Query(alias="format")] = "json",
+) -> ExportOut | PlainTextResponse:
+    """A whole conversation, with every reply and its sources."""
+    thread = await talk.threads.thread(caller.owner, str(thread_id), limit=None)
+    turns = await talk.threads.turns(caller.owner, str(thread_id))
+    if format_ == "markdown":
+        return PlainTextResponse(as_markdown(thread.head, turns), media_type="text/markdown")
+    return ExportOut.of_turns(thread, turns)
+
+
+def _version(if_match: str | None) -> int | None:
+    if if_match is None or if_match == "*":
+        return None
+    try:
+        return int(if_match.strip().removeprefix("W/").strip('"'))
+    except ValueError:
+        raise BadInput("If-Match must be an ETag that was given out", field="If-Match") from None

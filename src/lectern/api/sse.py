@@ -1,0 +1,88 @@
+"""Runs as Server-Sent Events. Every event is one line of ASCII JSON, so no text of a book can break the framing; the
+last is `reply` or `error`, whatever happens. Following costs nothing but the connection: the run is the server's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette.sse import AppStatus
+
+from lectern.answering.turns import Delta, Entered, EvidenceFound, Replied
+from lectern.api.errors import problem_body
+from lectern.conversing.converse import Begun, Kept
+from lectern.conversing.runs import Cancelled, Failed, LiveRun, RunEvent
+from lectern.domain.errors import LecternError
+from lectern.domain.threads import Run
+from lectern.schemas.chat import ConsideredOut
+from lectern.thread_ports import ThreadStore, TurnLog
+
+PING = 15  # seconds; proxies cut what is silent for longer
+STALLED = 30.0  # seconds that a client may leave its buffer full
+POLLED = 0.5  # seconds between two looks at a run that another process carries on
+HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+STORED = "stored"  # the id of an event that was read from the database
+
+
+def leave_streams_to_their_runs() -> None:
+    """A stopping server lets answers finish for a while; the library would cut their streams at once."""
+    AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # ships no types for it
+
+
+def stream_of(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+    """The response that sends events as they come."""
+    return EventSourceResponse(events, ping=PING, send_timeout=STALLED, sep="\n", headers=HEADERS)
+
+
+async def live_events(run: LiveRun, after: int = 0) -> AsyncIterator[ServerSentEvent]:
+    """The events of a run of this process, after a number."""
+    async for number, event in run.follow(after):
+        if (shown := _named(event)) is not None:
+            name, body = shown
+            yield _frame(name, body, str(number))
+
+
+async def stored_events(known: Run, threads: ThreadStore, log: TurnLog) -> AsyncIterator[ServerSentEvent]:
+    """How a run ended that this process does not know, once it has."""
+    state: Run | None = known
+    while state is not None and state.state == "running":
+        await asyncio.sleep(POLLED)
+        state = await log.run(known.owner, known.run_id)
+    reply = await threads.reply(known.owner, known.run_id) if state and state.state == "replied" else None
+    if reply is not None:
+        yield _frame("reply", dict(reply), STORED)
+        return
+    error = state.error if state else None
+    yield _frame("error", _problem(Cancelled(error or "the run ended without a reply; ask again")), STORED)
+
+
+def _named(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911  # one a kind of event
+    """An event's name and body; None for one that says nothing new."""
+    match event:
+        case Begun():
+            named = {"run_id": event.run_id, "session_id": event.thread_id, "book_id": event.book_id}
+            return "status", {"state": "pending", **named}
+        case Entered(state="pending") | Replied():
+            return None
+        case Entered():
+            return "status", {"state": event.state}
+        case EvidenceFound():
+            found = [ConsideredOut.of(hit).model_dump() for hit in event.hits]
+            return "sources", {"sources": found, "confidence_level": event.metrics.confidence_level}
+        case Delta():
+            return "delta", {"text": event.text}
+        case Kept():
+            return "reply", dict(event.reply)
+        case Failed():
+            return "error", _problem(event.error)
+
+
+def _problem(error: LecternError) -> dict[str, Any]:
+    return problem_body(error).model_dump()
+
+
+def _frame(name: str, body: dict[str, Any], number: str) -> ServerSentEvent:
+    return ServerSentEvent(data=json.dumps(body), event=name, id=number, sep="\n")

@@ -1,0 +1,221 @@
+"""`lectern chat`: a talk with the book. Answers come as they are made, each with its sources; the talk is kept and can
+be taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import uuid
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import Act, channel
+from lectern.cli.options import (
+    Book,
+    ChapterMax,
+    ChapterMin,
+    Direct,
+    Json,
+    Layer,
+    Lesson,
+    Levels,
+    Module,
+    Tier,
+    scope_of,
+)
+from lectern.cli.render import complain, print_json
+from lectern.cli.sources import show_refusal, show_sources
+from lectern.domain.errors import LecternError
+
+HELP = """\
+/sources          the sources of the last answer
+/new              begin a new conversation
+/filters          show the filters; /filters tier=2 level=A1,B1 sets, /filters clear removes them
+/export [FILE]    the conversation as Markdown, shown or written
+/quit             leave (or Ctrl-D)"""
+NAMES: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "tier": ("hardware_tier_filter", int),
+    "module": ("module_filter", str),
+    "chapter-min": ("chapter_min", int),
+    "chapter-max": ("chapter_max", int),
+    "lesson": ("lesson_filter", int),
+    "level": ("proficiency_levels", lambda text: text.split(",")),
+    "layer": ("layer_filter", str),
+}
+
+
+def command(  # noqa: PLR0913  # one parameter an option
+    session: Annotated[str | None, typer.Argument(help="A conversation to go on with; see `lectern threads`.")] = None,
+    book: Book = None,
+    tier: Tier = None,
+    module: Module = None,
+    chapter_min: ChapterMin = None,
+    chapter_max: ChapterMax = None,
+    lesson: Lesson = None,
+    level: Levels = None,
+    layer: Layer = None,
+    *,
+    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing of this conversation.")] = False,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Talk with a book: questions one after the other, follow-ups included. `/help` lists what else can be typed."""
+    scope = scope_of(
+        book=book,
+        tier=tier,
+        module=module,
+        chapter_min=chapter_min,
+        chapter_max=chapter_max,
+        lesson=lesson,
+        level=level,
+        layer=layer,
+    )
+    given = {name: value for name, value in scope.items() if name != "book_id" and value is not None}
+    talk = _Talk(session or str(uuid.uuid4()), book, given, ephemeral=ephemeral, as_json=json)
+    with asyncio.Runner() as runner:
+        opened = channel(direct=direct)
+        try:
+            talk.act = runner.run(opened.__aenter__())
+        except LecternError as exc:
+            complain(exc)
+        try:
+            _loop(talk, runner)
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+
+
+class _Talk:
+    """What is known between two questions."""
+
+    act: Act
+
+    def __init__(
+        self, thread_id: str, book: str | None, filters: dict[str, Any], *, ephemeral: bool, as_json: bool
+    ) -> None:
+        self.thread_id, self.book, self.filters = thread_id, book, filters
+        self.ephemeral, self.as_json = ephemeral, as_json
+        self.last: dict[str, Any] | None = None
+
+    async def ask(self, text: str) -> None:
+        """One question; the answer is written as it comes."""
+        params = {
+            "thread_id": self.thread_id,
+            "text": text,
+            "book": self.book,
+            "filters": self.filters,
+            "ephemeral": self.ephemeral,
+        }
+        async for line in self.act("chat", params):
+            if line["kind"] == "delta" and not self.as_json:
+                typer.echo(line["text"], nl=False)
+            elif line["kind"] == "reply":
+                self._show(line["reply"])
+
+    def _show(self, reply: dict[str, Any]) -> None:
+        self.last = reply
+        if self.as_json:
+            print_json(reply)
+        elif reply["should_answer"]:
+            typer.echo("\n")
+            show_sources(reply)
+        else:
+            typer.echo(reply["response"])
+            show_refusal(reply)
+
+    def sources(self, _: str) -> None:
+        """`/sources`."""
+        if self.last is None or not self.last["sources"]:
+            typer.echo("There is no answer yet.")
+            return
+        for source in self.last["sources"]:
+            typer.echo(
+                f"[{source['number']}] {source['breadcrumb']}\n    {source['url']}\n    “{source['chunk_text']}”"
+            )
+
+    def new(self, _: str) -> None:
+        """`/new`."""
+        self.thread_id, self.last = str(uuid.uuid4()), None
+        typer.echo("A new conversation.")
+
+    def filter(self, text: str) -> None:
+        """`/filters`."""
+        if text == "clear":
+            self.filters = dict.fromkeys((field for field, _ in NAMES.values()), None)
+        for part in text.split() if text != "clear" else ():
+            name, _, value = part.partition("=")
+            if name not in NAMES or not value:
+                typer.echo(f"{part!r} is no filter; write one of {', '.join(NAMES)} and its value: tier=2")
+                return
+            field, read = NAMES[name]
+            try:
+                self.filters[field] = read(value)
+            except ValueError:
+                typer.echo(f"{name} is a number, {value!r} is none")
+                return
+        shown = [f"{name}={self.filters[field]}" for name, (field, _) in NAMES.items() if self.filters.get(field)]
+        typer.echo(", ".join(shown) or "No filters.")
+
+    async def export(self, text: str) -> None:
+        """`/export`."""
+        params = {"thread_id": self.thread_id, "format": "markdown"}
+        async for line in self.act("export_thread", params):
+            if text:
+                await asyncio.to_thread(_write, text, line["text"])
+                typer.echo(f"Written to {text}")
+            else:
+                typer.echo(line["text"])
+
+
+def _write(file: str, text: str) -> None:
+    Path(file).expanduser().write_text(text, encoding="utf-8")
+
+
+def _loop(talk: _Talk, runner: asyncio.Runner) -> None:
+    asking = sys.stdin.isatty() and not talk.as_json
+    if asking:
+        with contextlib.suppress(ImportError):  # not on Windows: there the console has its own
+            import readline  # noqa: F401  # arrow keys at the prompt
+        typer.echo("Ask the book. /help lists what else can be typed; Ctrl-D ends.\n")
+    commands: dict[str, Callable[[str], Any]] = {
+        "/sources": talk.sources,
+        "/new": talk.new,
+        "/filters": talk.filter,
+        "/export": talk.export,
+        "/help": lambda _: typer.echo(HELP),
+    }
+    while True:
+        try:
+            text = input("› " if asking else "").strip()
+        except (EOFError, KeyboardInterrupt):
+            typer.echo() if asking else None
+            return
+        name, _, rest = text.partition(" ")
+        if name in ("/quit", "/exit"):
+            return
+        if name.startswith("/") and name not in commands:
+            typer.echo(f"{name} is not known.\n{HELP}")
+        elif text:
+            _carry(runner, commands.get(name, partial(_ask, talk, text)), rest.strip())
+
+
+def _ask(talk: _Talk, text: str, _: str) -> Coroutine[Any, Any, None]:
+    return talk.ask(text)
+
+
+def _carry(runner: asyncio.Runner, step: Callable[[str], Any], rest: str) -> None:
+    """One question or command; what goes wrong is said, and the talk goes on."""
+    try:
+        work = step(rest)
+        if asyncio.iscoroutine(work):
+            runner.run(work)
+    except LecternError as exc:
+        typer.echo(f"lectern: {exc}", err=True)
+    except OSError as exc:
+        typer.echo(f"lectern: {exc.filename or 'the file'} cannot be written ({exc.strerror})", err=True)
+    except KeyboardInterrupt:
+        typer.echo("\n(broken off)")

@@ -1,0 +1,175 @@
+"""Runs belong to the server. A turn is carried on in a task of its own, its events are numbered and kept for a while,
+and clients only follow: who drops out comes back by number, and nothing but `cancel` or its budget ends a run early."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal
+
+from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse
+from lectern.domain.errors import LecternError, Overloaded
+from lectern.domain.threads import Json
+
+KEPT = 300.0  # seconds that an ended run's events can be followed; its reply is in the database for good
+CANCELLED = "the run was cancelled; nothing of it was kept"
+log = logging.getLogger("lectern.runs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The run came to nothing; the last event."""
+
+    error: LecternError
+    kind: Literal["failed"] = "failed"
+
+
+class Cancelled(LecternError):
+    """A run that was ended on request, or because the server stopped."""
+
+    status = 409
+
+
+class Unexpected(LecternError):
+    """Something that should not happen; the log has the details, the reader does not."""
+
+    status = 500
+    exit_code = 3
+
+
+RunEvent = TalkEvent | Failed
+
+
+class LiveRun:
+    """One run and its events so far."""
+
+    def __init__(self, request: TurnRequest) -> None:
+        self.request = request
+        self.events: list[RunEvent] = []
+        self._bell = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the last event is there."""
+        return bool(self.events) and isinstance(self.events[-1], Kept | Failed)
+
+    async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, RunEvent]]:
+        """The events after a number, each with its own, until the last."""
+        while True:
+            while after < len(self.events):
+                after += 1
+                yield after, self.events[after - 1]
+            if self.done:
+                return
+            await self._bell.wait()
+
+    async def begun(self) -> None:
+        """Wait for the first event; a run that fails before it raises."""
+        while not self.events:
+            await self._bell.wait()
+        if isinstance(first := self.events[0], Failed):
+            raise first.error
+
+    async def reply(self) -> Json:
+        """Wait for the end; a run that failed raises."""
+        while not self.done:
+            await self._bell.wait()
+        last = self.events[-1]
+        if isinstance(last, Failed):
+            raise last.error
+        assert isinstance(last, Kept)  # by `done`
+        return last.reply
+
+    def publish(self, event: RunEvent) -> None:
+        """Add an event and wake everybody who follows."""
+        self.events.append(event)
+        self._bell.set()
+        self._bell = asyncio.Event()
+
+    def begin(self, talk: Talk) -> asyncio.Task[None]:
+        """Carry the run on from here."""
+        self._task = asyncio.create_task(self._carry(talk), name=f"run {self.request.run_id}")
+        return self._task
+
+    async def cancel(self) -> None:
+        """End it, unless its reply is being kept already, and wait until it has ended."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _carry(self, talk: Talk) -> None:
+        try:
+            async with aclosing(converse(self.request, talk)) as events:
+                async for event in events:
+                    self.publish(event)
+        except LecternError as exc:
+            self.publish(Failed(error=exc))
+        except asyncio.CancelledError:
+            self.publish(Failed(error=Cancelled(CANCELLED)))
+        except Exception:
+            log.exception("a turn failed", extra={"run_id": self.request.run_id})
+            self.publish(Failed(error=Unexpected("something went wrong on the server; its log has the details")))
+
+
+class Runs:
+    """The runs of this process."""
+
+    def __init__(self, talk: Talk, *, most: int, most_of_one: int) -> None:
+        self.talk = talk
+        self._most, self._most_of_one = most, most_of_one
+        self._live: dict[str, LiveRun] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    def start(self, request: TurnRequest) -> LiveRun:
+        """Begin a run, or give the one that is under way with the same id."""
+        known = self.find(request.owner, request.run_id)
+        if known is not None and not known.done and known.request.digest == request.digest:
+            return known
+        self._refuse_too_many(request.owner)
+        run = self._live[request.run_id] = LiveRun(request)
+        task = run.begin(self.talk)
+        self._tasks.add(task)
+        task.add_done_callback(lambda ended: self._ended(ended, run))
+        return run
+
+    def find(self, owner: str, run_id: str) -> LiveRun | None:
+        """A run of this owner's that is under way, or has just ended."""
+        run = self._live.get(run_id)
+        return run if run is not None and run.request.owner == owner else None
+
+    @property
+    def active(self) -> int:
+        """How many runs are under way."""
+        return len(self._tasks)
+
+    async def close(self, grace: float) -> None:
+        """Take on nothing new, let runs finish for a while, then end the rest."""
+        self._closing = True
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=grace)
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    def _ended(self, task: asyncio.Task[None], run: LiveRun) -> None:
+        self._tasks.discard(task)
+        if not run.done:  # cancelled before its first step
+            run.publish(Failed(error=Cancelled(CANCELLED)))
+        asyncio.get_running_loop().call_later(KEPT, self._forget, run)
+
+    def _forget(self, run: LiveRun) -> None:
+        if self._live.get(run.request.run_id) is run:
+            del self._live[run.request.run_id]
+
+    def _refuse_too_many(self, owner: str) -> None:
+        if self._closing:
+            raise Overloaded("the server is stopping; ask again in a moment")
+        own = sum(1 for run in self._live.values() if run.request.owner == owner and not run.done)
+        if own >= self._most_of_one or len(self._tasks) >= self._most:
+            raise Overloaded(f"{max(own, len(self._tasks))} questions are being answered; ask again in a moment")

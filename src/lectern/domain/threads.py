@@ -1,0 +1,163 @@
+"""A conversation: turns that are whole or not there, each a question and its reply, numbered within their thread. What
+went wrong leaves a line in the turn log and nothing in the talk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from uuid import UUID
+
+from lectern.domain.errors import BadInput
+from lectern.domain.queries import refuse_undecodable
+from lectern.domain.replies import LookUp
+
+Role = Literal["user", "assistant"]
+RunState = Literal["running", "replied", "error", "cancelled", "interrupted"]
+LIVE_MESSAGES = 50  # of a thread; older ones are read from the archive
+SUMMARY_FROM = 5  # exchanges
+SUMMARY_LENGTH = 200  # characters
+TITLE_LENGTH = 200
+TITLE_BRIEF = 80  # of a title that nobody gave
+METADATA_BYTES = 4096
+LOCAL_OWNER = "local"  # of every thread while no key exists, and of the terminal's
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What was said, by whom; `seq` is its place in the thread."""
+
+    seq: int
+    role: Role
+    content: str
+    timestamp: str
+    confidence: float | None = None  # of an assistant's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadHead:
+    """A thread without its messages."""
+
+    thread_id: str
+    book_id: str
+    title: str
+    topic_summary: str | None
+    metadata: Json
+    filters: Json  # of its last turn, under the names that requests use
+    created_at: str
+    updated_at: str
+    turn_count: int
+    archived: bool
+    version: int  # counts changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A question and its reply, as they are kept."""
+
+    run_id: str
+    question: str
+    standalone: str
+    answer: str
+    refused: bool
+    confidence: float
+    asked_at: str
+    replied_at: str
+    reply: Json  # as it was shown
+    look_ups: tuple[LookUp, ...] = ()
+    number: int = 0  # within its thread, from 1; given when it is kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """A thread as it is read: its head, a page of messages, and what was looked up for them."""
+
+    head: ThreadHead
+    messages: tuple[Message, ...]
+    retrieval_history: tuple[LookUp, ...]
+    earlier: int | None  # the `before` of the page before this one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPage:
+    """Threads, newest first."""
+
+    heads: tuple[ThreadHead, ...]
+    cursor: str | None  # of the next page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One attempt at a turn, as the turn log has it."""
+
+    run_id: str
+    owner: str
+    thread_id: str
+    question: str
+    state: RunState
+    error: str | None
+    digest: str  # of the request, so that one key is not used for two
+    begun_at: str
+    ended_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEdit:
+    """What an owner may change; None leaves it."""
+
+    title: str | None = None
+    metadata: Json | None = None
+    version: int | None = None  # the one that was read; another is a conflict
+
+    def __post_init__(self) -> None:
+        if self.title is not None:
+            check_text(self.title, "title")
+            if not 1 <= len(self.title.strip()) <= TITLE_LENGTH:
+                raise BadInput(f"a title has 1 to {TITLE_LENGTH} characters", field="title")
+        if self.metadata is not None:
+            check_metadata(self.metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a thread's first turn settles, and later ones may not change."""
+
+    book_id: str
+    title: str
+    metadata: Json = field(default_factory=dict)
+
+
+def check_metadata(metadata: Json) -> None:
+    """At most 4 KiB of JSON."""
+    size = len(json.dumps(dict(metadata)))
+    if size > METADATA_BYTES:
+        raise BadInput(f"metadata may have {METADATA_BYTES} bytes as JSON, this has {size}", field="metadata")
+
+
+def check_text(text: str, field_: str) -> None:
+    """No text that a database cannot hold."""
+    refuse_undecodable(text, field_)
+    if "\x00" in text:
+        raise BadInput(f"{field_} holds a NUL character; send plain text", field=field_)
+
+
+def title_of(question: str) -> str:
+    """The first question, in brief."""
+    line = " ".join(question.split())
+    if len(line) <= TITLE_BRIEF:
+        return line
+    return line[: TITLE_BRIEF - 1].rsplit(" ", 1)[0].rstrip(" ,.;:") + "…"
+
+
+def checked_id(thread_id: str) -> str:
+    """A thread's id: a UUID of version 4."""
+    try:
+        found = UUID(thread_id)
+    except ValueError:
+        found = None
+    if found is None or found.version != 4:  # noqa: PLR2004  # by its name
+        raise BadInput(f"{thread_id!r} is no thread id; it must be a UUID of version 4", field="session_id")
+    return str(found)

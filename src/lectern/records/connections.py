@@ -1,0 +1,39 @@
+"""Connections, with the database's own errors turned into ours: a store that does not answer is a 503, and nothing of
+the transaction was kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from lectern.domain.errors import StoreUnavailable
+
+OURS = (IntegrityError, DataError, ProgrammingError)  # about what was asked, not about the database
+
+
+@asynccontextmanager
+async def transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """All of what is done with it, or nothing."""
+    async with _speaking(), engine.begin() as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """For looking, not for changing."""
+    async with _speaking(), engine.connect() as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def _speaking() -> AsyncIterator[None]:
+    try:
+        yield
+    except OURS:
+        raise
+    except (DBAPIError, PoolExhausted, OSError) as exc:
+        raise StoreUnavailable("the database does not answer; nothing was changed, try again in a moment") from exc

@@ -1,0 +1,309 @@
+"""Conversations in the SQL database. A turn is kept in one transaction, whole; the thread's row is locked first, so
+`seq` counts commits and not clocks. Every look-up is within the owner: a foreign id is an unknown one."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, Subquery, Table, delete, insert, select, tuple_, union_all, update
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from lectern.domain.errors import BadInput, Conflict, UnknownThread
+from lectern.domain.failpoints import reached
+from lectern.domain.replies import Exchange
+from lectern.domain.threads import (
+    LIVE_MESSAGES,
+    Beginning,
+    Json,
+    Message,
+    Thread,
+    ThreadEdit,
+    ThreadHead,
+    ThreadPage,
+    Turn,
+)
+from lectern.records import archive, turn_bodies
+from lectern.records.connections import reading, transaction
+from lectern.records.leases import Leases
+from lectern.records.talk_tables import archived_messages, archived_turns, messages, threads, turn_log, turns
+from lectern.records.turn_log import settle
+
+
+class SqlThreads:
+    """The thread store."""
+
+    def __init__(self, engine: AsyncEngine, leases: Leases) -> None:
+        self._engine = engine
+        self._leases = leases
+
+    async def head(self, owner: str, thread_id: str) -> ThreadHead | None:
+        """A thread without its messages, if this owner has it."""
+        async with reading(self._engine) as connection:
+            row = await _row(connection, owner, thread_id)
+        return _head(row) if row else None
+
+    async def heads(self, owner: str, *, limit: int, cursor: str | None = None) -> ThreadPage:
+        """The owner's threads, the last used first."""
+        query = select(threads).where(threads.c.owner == owner)
+        if cursor is not None:
+            query = query.where(tuple_(threads.c.updated_at, threads.c.number) < tuple_(*_place(cursor)))
+        query = query.order_by(threads.c.updated_at.desc(), threads.c.number.desc()).limit(limit + 1)
+        async with reading(self._engine) as connection:
+            rows = (await connection.execute(query)).all()
+        more = len(rows) > limit
+        return ThreadPage(
+            heads=tuple(_head(row) for row in rows[:limit]), cursor=_cursor(rows[limit - 1]) if more else None
+        )
+
+    async def thread(
+        self, owner: str, thread_id: str, *, before: int | None = None, limit: int | None = LIVE_MESSAGES
+    ) -> Thread:
+        """A thread with its last messages, or those before a `seq`; without a limit all of them."""
+        async with reading(self._engine) as connection:
+            row = await _known(connection, owner, thread_id)
+            both = _both(messages, archived_messages)
+            query = select(both).where(both.c.thread == row.number).order_by(both.c.seq.desc())
+            if before is not None:
+                query = query.where(both.c.seq < before)
+            found = (await connection.execute(query.limit(limit))).all()[::-1]
+            kept = await _turn_rows(connection, row.number, _numbers([one.seq for one in found]))
+        page = tuple(turn_bodies.message(one) for one in found)
+        look_ups = tuple(look_up for one in kept for look_up in turn_bodies.look_ups(one.look_ups))
+        earlier = page[0].seq if page and page[0].seq > 1 else None
+        return Thread(head=_head(row), messages=page, retrieval_history=look_ups, earlier=earlier)
+
+    async def recent(self, owner: str, thread_id: str, most: int) -> tuple[Exchange, ...]:
+        """What was answered in the last `most` turns; refusals are no context, and neither is a damaged row."""
+        async with reading(self._engine) as connection:
+            row = await _row(connection, owner, thread_id)
+            if row is None:
+                return ()
+            first = max(1, row.turn_count - most + 1)
+            said = await _said(connection, row.number, first)
+            kept = await _turn_rows(connection, row.number, (first, row.turn_count))
+        return tuple(
+            Exchange(
+                question=said[2 * one.number - 1].content,
+                answer=said[2 * one.number].content,
+                standalone=one.standalone,
+            )
+            for one in kept
+            if not one.refused and {2 * one.number - 1, 2 * one.number} <= said.keys()
+        )
+
+    async def turns(self, owner: str, thread_id: str) -> tuple[Turn, ...]:
+        """Every turn of a thread, in order."""
+        async with reading(self._engine) as connection:
+            row = await _known(connection, owner, thread_id)
+            said = await _said(connection, row.number, 1)
+            kept = await _turn_rows(connection, row.number, (1, row.turn_count))
+        return tuple(turn_bodies.turn(one, said) for one in kept)
+
+    async def reply(self, owner: str, run_id: str) -> Json | None:
+        """The reply that a run came to, as it was shown."""
+        both = _both(turns, archived_turns)
+        query = (
+            select(both.c.reply)
+            .join_from(both, threads, both.c.thread == threads.c.number)
+            .where(both.c.run_id == run_id, threads.c.owner == owner)
+        )
+        async with reading(self._engine) as connection:
+            body = (await connection.execute(query)).scalar()
+        return None if body is None else turn_bodies.reply(body)
+
+    async def append(  # noqa: PLR0913  # what a turn is made of
+        self,
+        owner: str,
+        thread_id: str,
+        turn: Turn,
+        *,
+        known: bool,
+        beginning: Beginning,
+        filters: Json,
+        summary: str | None,
+    ) -> ThreadHead:
+        """Keep a turn, whole. One that began in a thread which was deleted meanwhile is not kept."""
+        async with transaction(self._engine) as connection:
+            await self._leases.confirm(connection, owner, thread_id, turn.run_id)
+            row = await _row(connection, owner, thread_id, lock=True)
+            if row is None and known:
+                raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")
+            if row is None:
+                number, count, seq = await _begin(connection, owner, thread_id, turn, beginning), 0, 0
+            else:
+                number, count, seq = row.number, row.turn_count, row.last_seq
+                if row.archived:
+                    await archive.bring_back(connection, number, seq - LIVE_MESSAGES)
+            reached("threads.begun")
+            await connection.execute(insert(messages), turn_bodies.message_rows(number, seq, turn))
+            reached("threads.said")
+            await connection.execute(insert(turns), turn_bodies.turn_row(number, count + 1, turn))
+            await connection.execute(
+                update(threads)
+                .where(threads.c.number == number)
+                .values(
+                    updated_at=turn.replied_at,
+                    turn_count=count + 1,
+                    last_seq=seq + 2,
+                    archived=0,
+                    filters=json.dumps(dict(filters)),
+                    topic_summary=summary or threads.c.topic_summary,
+                    version=threads.c.version + 1,
+                )
+            )
+            await archive.put_away(connection, number, seq + 2 - LIVE_MESSAGES)
+            await settle(connection, turn.run_id)
+            kept = await _known(connection, owner, thread_id)
+            reached("threads.before-commit")
+        reached("threads.kept")
+        return _head(kept)
+
+    async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:
+        """Give a thread another title or other metadata; one that was changed since it was read is a conflict."""
+        values: dict[str, Any] = {"version": threads.c.version + 1}
+        if change.title is not None:
+            values["title"] = change.title.strip()
+        if change.metadata is not None:
+            values["metadata"] = json.dumps(dict(change.metadata))
+        async with transaction(self._engine) as connection:
+            row = await _known(connection, owner, thread_id, lock=True)
+            if change.version is not None and change.version != row.version:
+                raise Conflict(f"the thread is at version {row.version} by now; read it again, then change it")
+            await connection.execute(update(threads).where(threads.c.number == row.number).values(**values))
+            row = await _known(connection, owner, thread_id)
+        return _head(row)
+
+    async def summarise(self, owner: str, thread_id: str, summary: str) -> None:
+        """Give a thread a better summary of its topics."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(update(threads).where(*_is(owner, thread_id)).values(topic_summary=summary))
+
+    async def delete(self, owner: str, thread_id: str) -> None:
+        """Remove a thread and all that belongs to it."""
+        async with transaction(self._engine) as connection:
+            row = await _known(connection, owner, thread_id, lock=True)
+            await _remove(connection, [row.number])
+            await connection.execute(
+                delete(turn_log).where(turn_log.c.owner == owner, turn_log.c.thread_id == thread_id)
+            )
+
+    async def purge(self, before: str) -> int:
+        """Forget threads of every owner that were last used before a moment; how many that were."""
+        async with transaction(self._engine) as connection:
+            old = (await connection.execute(select(threads.c.number).where(threads.c.updated_at < before))).scalars()
+            numbers = list(old)
+            await _remove(connection, numbers)
+            await connection.execute(delete(turn_log).where(turn_log.c.begun_at < before))
+        return len(numbers)
+
+    async def archive_idle(self, before: str) -> int:
+        """Move threads that were last used before a moment to the archive; how many that were."""
+        idle = select(threads.c.number).where(threads.c.archived == 0, threads.c.updated_at < before)
+        async with reading(self._engine) as connection:
+            numbers = (await connection.execute(idle)).scalars().all()
+        moved = 0
+        for number in numbers:
+            async with transaction(self._engine) as connection:
+                still = (threads.c.number == number) & (threads.c.archived == 0) & (threads.c.updated_at < before)
+                if (await connection.execute(update(threads).where(still).values(archived=1))).rowcount:
+                    await archive.put_away(connection, number, None)
+                    moved += 1
+        return moved
+
+
+async def _begin(connection: AsyncConnection, owner: str, thread_id: str, turn: Turn, beginning: Beginning) -> int:
+    new = insert(threads).values(
+        owner=owner,
+        thread_id=thread_id,
+        book_id=beginning.book_id,
+        title=beginning.title,
+        metadata=json.dumps(dict(beginning.metadata)),
+        filters="{}",
+        created_at=turn.asked_at,
+        updated_at=turn.replied_at,
+        turn_count=0,
+        last_seq=0,
+        archived=0,
+        version=0,
+    )
+    made = await connection.execute(new)
+    return int(made.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
+
+
+async def _remove(connection: AsyncConnection, numbers: Sequence[int]) -> None:
+    for start in range(0, len(numbers), 500):  # SQLite limits the variables of one statement
+        some = numbers[start : start + 500]
+        for table in (messages, archived_messages, turns, archived_turns):
+            await connection.execute(delete(table).where(table.c.thread.in_(some)))
+        await connection.execute(delete(threads).where(threads.c.number.in_(some)))
+
+
+async def _row(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any] | None:
+    query = select(threads).where(*_is(owner, thread_id))
+    return (await connection.execute(query.with_for_update() if lock else query)).first()
+
+
+async def _known(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any]:
+    row = await _row(connection, owner, thread_id, lock=lock)
+    if row is None:
+        raise UnknownThread(f"there is no thread {thread_id!r}", field="thread_id")
+    return row
+
+
+async def _said(connection: AsyncConnection, number: int, first: int) -> dict[int, Message]:
+    both = _both(messages, archived_messages)
+    query = select(both).where(both.c.thread == number, both.c.seq >= 2 * first - 1).order_by(both.c.seq)
+    return {row.seq: turn_bodies.message(row) for row in await connection.execute(query)}
+
+
+async def _turn_rows(connection: AsyncConnection, number: int, span: tuple[int, int]) -> Sequence[Row[Any]]:
+    both = _both(turns, archived_turns)
+    query = select(both).where(both.c.thread == number, both.c.number.between(*span)).order_by(both.c.number)
+    return (await connection.execute(query)).all()
+
+
+def _numbers(seqs: Sequence[int]) -> tuple[int, int]:
+    """The turns that messages belong to: each has two."""
+    return ((seqs[0] + 1) // 2, (seqs[-1] + 1) // 2) if seqs else (1, 0)
+
+
+def _both(live: Table, archived: Table) -> Subquery:
+    """A table and its archive as one."""
+    parts: list[Select[Any]] = [select(live), select(archived)]
+    return union_all(*parts).subquery()
+
+
+def _is(owner: str, thread_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return threads.c.owner == owner, threads.c.thread_id == thread_id
+
+
+def _head(row: Row[Any]) -> ThreadHead:
+    return ThreadHead(
+        thread_id=row.thread_id,
+        book_id=row.book_id,
+        title=row.title,
+        topic_summary=row.topic_summary,
+        metadata=json.loads(row.metadata),
+        filters=json.loads(row.filters),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        turn_count=row.turn_count,
+        archived=bool(row.archived),
+        version=row.version,
+    )
+
+
+def _cursor(row: Row[Any]) -> str:
+    return base64.urlsafe_b64encode(f"{row.updated_at} {row.number}".encode()).decode()
+
+
+def _place(cursor: str) -> tuple[str, int]:
+    try:
+        moment, _, number = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
+        return moment, int(number)
+    except (binascii.Error, ValueError):
+        raise BadInput("cursor is not one that was given out; begin without it", field="cursor") from None

@@ -1,0 +1,107 @@
+"""The turn log: every attempt at a turn, from before it begins. One that failed, was cancelled or was killed leaves its
+question here and nothing in the talk."""
+
+from __future__ import annotations
+
+from sqlalchemy import Row, delete, exists, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from lectern.domain.clock import utc_now
+from lectern.domain.errors import Conflict
+from lectern.domain.threads import Run, RunState
+from lectern.records.connections import reading, transaction
+from lectern.records.leases import live
+from lectern.records.talk_tables import leases, turn_log
+from lectern.records.turn_bodies import storable
+
+
+class SqlTurnLog:
+    """The turn log in the SQL database."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._shared = engine.dialect.name != "sqlite"
+
+    async def begin(self, run: Run) -> bool:
+        """Write an attempt down; False where the same is under way or has its reply. A failed one may be repeated."""
+        values = {
+            "owner": run.owner,
+            "thread_id": run.thread_id,
+            "question": storable(run.question),
+            "state": "running",
+            "error": None,
+            "digest": run.digest,
+            "begun_at": run.begun_at,
+            "ended_at": None,
+        }
+        try:
+            async with transaction(self._engine) as connection:
+                await connection.execute(insert(turn_log).values(run_id=run.run_id, **values))
+        except IntegrityError:
+            open_again = turn_log.c.state.not_in(("running", "replied"))
+            async with transaction(self._engine) as connection:
+                again = update(turn_log).where(turn_log.c.run_id == run.run_id, open_again).values(**values)
+                return bool((await connection.execute(again)).rowcount)
+        return True
+
+    async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
+        """The attempt came to nothing; one that has its reply keeps it."""
+        async with transaction(self._engine) as connection:
+            running = (turn_log.c.run_id == run_id) & (turn_log.c.state == "running")
+            await connection.execute(
+                update(turn_log).where(running).values(state=state, error=error, ended_at=utc_now())
+            )
+
+    async def run(self, owner: str, run_id: str) -> Run | None:
+        """An attempt of this owner's."""
+        query = select(turn_log).where(turn_log.c.run_id == run_id, turn_log.c.owner == owner)
+        async with reading(self._engine) as connection:
+            row = (await connection.execute(query)).first()
+            if row is None:
+                return None
+            dead = row.state == "running" and self._shared and not await _held(connection, run_id)
+        return _run(row, "interrupted") if dead else _run(row, row.state)
+
+    async def sweep(self) -> int:
+        """At the start of a process: attempts that nobody carries on any more were interrupted; how many that were."""
+        dead = turn_log.c.state == "running"
+        if self._shared:
+            dead &= ~exists().where(leases.c.run_id == turn_log.c.run_id, live())
+        async with transaction(self._engine) as connection:
+            swept = await connection.execute(
+                update(turn_log).where(dead).values(state="interrupted", error="the process ended", ended_at=utc_now())
+            )
+        return swept.rowcount
+
+    async def purge(self, before: str) -> None:
+        """Forget attempts that ended before a moment."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(delete(turn_log).where(turn_log.c.ended_at < before))
+
+
+async def settle(connection: AsyncConnection, run_id: str) -> None:
+    """Within the transaction that keeps a turn: the attempt has its reply, unless somebody cancelled it meanwhile."""
+    running = (turn_log.c.run_id == run_id) & (turn_log.c.state == "running")
+    done = await connection.execute(update(turn_log).where(running).values(state="replied", ended_at=utc_now()))
+    if not done.rowcount:
+        raise Conflict("the run was cancelled while the answer was being made; nothing was kept")
+
+
+async def _held(connection: AsyncConnection, run_id: str) -> bool:
+    query = select(leases.c.run_id).where(leases.c.run_id == run_id, live())
+    return (await connection.execute(query)).first() is not None
+
+
+def _run(row: Row[tuple[object, ...]], state: RunState) -> Run:
+    return Run(
+        run_id=row.run_id,
+        owner=row.owner,
+        thread_id=row.thread_id,
+        question=row.question,
+        state=state,
+        error=row.error,
+        digest=row.digest,
+        begun_at=row.begun_at,
+        ended_at=row.ended_at,
+    )

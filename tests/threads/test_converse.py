@@ -1,0 +1,278 @@
+"""Turns of a conversation: what they settle, what they lean on, and what is left when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lectern.conversing.converse import Begun, Kept, TurnRequest
+from lectern.conversing.runs import Cancelled, Failed, Runs
+from lectern.domain.errors import BadInput, Conflict, LecternError, Overloaded, ProviderError, UnknownBook
+from lectern.domain.replies import Answer
+from lectern.domain.threads import LOCAL_OWNER, Json
+from lectern.wiring import Lectern
+from tests.answering.talking import chats, talking
+from tests.fakeai import FakeAI, Step, fake_ai, saying
+
+NODE = "A node is a process that computes. [1]"
+WINE = "Which wine goes well with roast duck?"
+
+
+@pytest.fixture
+def ai() -> Iterator[FakeAI]:
+    """The scripted endpoint."""
+    with fake_ai() as server:
+        server.script(then=Step(say=saying(NODE)))
+        yield server
+
+
+@pytest.fixture
+async def lectern(tmp_path: Path, ai: FakeAI) -> AsyncIterator[Lectern]:
+    """Lectern on a small book, answered by the scripted model."""
+    async with talking(tmp_path, ai) as opened:
+        yield opened
+
+
+def request(text: str = "What is a node?", **given: Any) -> TurnRequest:
+    """A question in a thread of its own, unless one is named."""
+    ids = {"thread_id": str(uuid.uuid4()), "run_id": str(uuid.uuid4()), "owner": LOCAL_OWNER}
+    return TurnRequest(**{**ids, "text": text, **given})
+
+
+async def say(lectern: Lectern, text: str = "What is a node?", **given: Any) -> Json:
+    """One turn, to its reply."""
+    return await lectern.runs.start(request(text, **given)).reply()
+
+
+async def test_a_turn_is_kept_as_it_was_shown(lectern: Lectern) -> None:
+    """The last event, the thread's reply and what the store gives under the run's id are the same."""
+    asked = request(stream=True)
+    run = lectern.runs.start(asked)
+    events = [event async for _, event in run.follow()]
+
+    assert isinstance(events[0], Begun)
+    assert isinstance(events[-1], Kept)
+    [turn] = await lectern.threads.turns(asked.thread_id)
+    assert turn.reply == events[-1].reply == await lectern.talk.threads.reply(LOCAL_OWNER, asked.run_id)
+    assert turn.answer == turn.reply["response"]
+    assert turn.reply["session_id"] == asked.thread_id
+
+
+async def test_a_follow_up_leans_on_the_answers_before_it(lectern: Lectern, ai: FakeAI) -> None:
+    """The model is given the earlier question and answer, and none of the refusals between them."""
+    thread_id = str(uuid.uuid4())
+    await say(lectern, thread_id=thread_id)
+    refused = await say(lectern, WINE, thread_id=thread_id)
+    ai.received.clear()
+    await say(lectern, "How do nodes talk to each other?", thread_id=thread_id)
+
+    assert not refused["should_answer"]
+    sent = str(chats(ai)[-1]["messages"])
+    assert "What is a node?" in sent
+    assert "wine" not in sent
+    thread = await lectern.threads.read(thread_id)
+    assert [one.role for one in thread.messages] == ["user", "assistant"] * 3
+
+
+async def test_a_thread_keeps_its_book(lectern: Lectern) -> None:
+    """Another book on the same thread is a conflict; one that the caller may not read does not exist."""
+    thread_id = str(uuid.uuid4())
+    await say(lectern, thread_id=thread_id, book_id="robots")
+
+    with pytest.raises(Conflict, match="about 'robots'"):
+        await say(lectern, thread_id=thread_id, book_id="other")
+    with pytest.raises(UnknownBook):
+        await say(lectern, thread_id=thread_id, readable=frozenset({"other"}))
+    with pytest.raises(UnknownBook):
+        await say(lectern, book_id="other")
+    assert len((await lectern.threads.read(thread_id)).messages) == 2
+
+
+async def test_filters_that_are_left_out_are_the_threads_last(lectern: Lectern) -> None:
+    """A filter stays until it is given anew; None clears it."""
+    thread_id = str(uuid.uuid4())
+
+    async def filters(given: dict[str, Any]) -> Json:
+        await say(lectern, thread_id=thread_id, filters=given)
+        return (await lectern.threads.read(thread_id)).head.filters
+
+    assert await filters({"hardware_tier_filter": 2, "module_filter": "ros2"}) == {
+        "hardware_tier_filter": 2,
+        "module_filter": "ros2",
+    }
+    assert await filters({}) == {"hardware_tier_filter": 2, "module_filter": "ros2"}
+    assert await filters({"module_filter": None}) == {"hardware_tier_filter": 2}
+    assert await filters({"hardware_tier_filter": 4}) == {"hardware_tier_filter": 4}
+    with pytest.raises(BadInput, match="module_filter"):
+        await say(lectern, thread_id=thread_id, filters={"module_filter": "none"})
+    assert (await lectern.threads.read(thread_id)).head.turn_count == 4
+
+
+async def test_a_full_thread_offers_a_new_one(tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn after the last one allowed is a conflict that says what to do, and costs nothing."""
+    monkeypatch.setenv("AGENT_MAX_TURNS", "2")
+    async with talking(tmp_path, ai) as lectern:
+        thread_id = str(uuid.uuid4())
+        for _ in range(2):
+            await say(lectern, thread_id=thread_id)
+        ai.received.clear()
+
+        with pytest.raises(Conflict, match="new one"):
+            await say(lectern, thread_id=thread_id)
+
+        assert not ai.received
+        assert (await lectern.threads.read(thread_id)).head.turn_count == 2
+
+
+async def test_a_failed_turn_leaves_only_a_line_in_the_log(lectern: Lectern, ai: FakeAI) -> None:
+    """No message, nothing counted; the question and the error are in the log, and the next turn works."""
+    ai.script(then=Step(status=500))
+    asked = request()
+
+    with pytest.raises(ProviderError):
+        await lectern.runs.start(asked).reply()
+
+    run = await lectern.talk.log.run(LOCAL_OWNER, asked.run_id)
+    assert run is not None
+    assert (run.state, run.question) == ("error", asked.text)
+    assert run.error
+    assert await lectern.talk.threads.head(LOCAL_OWNER, asked.thread_id) is None
+    ai.script(then=Step(say=saying(NODE)))
+    assert (await say(lectern, thread_id=asked.thread_id))["should_answer"]
+
+
+async def test_a_cancelled_run_leaves_the_thread_as_it_was(lectern: Lectern, ai: FakeAI) -> None:
+    """Cancelling ends the run at once, with an error for whoever follows; the thread is free and unchanged."""
+    ai.script(then=Step(say=saying(NODE), delay=30))
+    asked = request()
+    run = lectern.runs.start(asked)
+    await run.begun()
+    async with asyncio.timeout(5):
+        await run.cancel()
+
+    with pytest.raises(Cancelled):
+        await run.reply()
+    known = await lectern.talk.log.run(LOCAL_OWNER, asked.run_id)
+    assert known is not None
+    assert known.state == "cancelled"
+    assert await lectern.talk.threads.head(LOCAL_OWNER, asked.thread_id) is None
+    ai.script(then=Step(say=saying(NODE)))
+    assert (await say(lectern, thread_id=asked.thread_id))["should_answer"]
+
+
+@pytest.mark.parametrize("step", range(12))
+async def test_cancelling_anywhere_keeps_all_or_nothing(lectern: Lectern, step: int) -> None:
+    """Whenever a run is cancelled, the thread holds the whole turn or nothing, and the log agrees."""
+    asked = request()
+    run = lectern.runs.start(asked)
+    for _ in range(step * 3):
+        await asyncio.sleep(0)
+    await asyncio.sleep(step * 0.004)
+    await run.cancel()
+
+    head = await lectern.talk.threads.head(LOCAL_OWNER, asked.thread_id)
+    known = await lectern.talk.log.run(LOCAL_OWNER, asked.run_id)
+    last = run.events[-1]
+    assert isinstance(last, Kept) == (head is not None)
+    if head is not None:
+        assert head.turn_count == 1
+        assert known is not None
+        assert known.state == "replied"
+    else:
+        assert isinstance(last, Failed)
+        assert known is None or known.state == "cancelled"
+
+
+async def test_the_same_id_twice_is_one_turn(lectern: Lectern, ai: FakeAI) -> None:
+    """Asked again under the same id, by itself or side by side, a question is answered once and replied alike."""
+    asked = request(digest="same")
+    both = await asyncio.gather(lectern.runs.start(asked).reply(), lectern.runs.start(asked).reply())
+    fresh = Runs(lectern.talk, most=5, most_of_one=5)  # another process, or this one after a restart
+    again = await fresh.start(asked).reply()
+
+    assert both[0] == both[1] == again
+    assert len(chats(ai)) == 1
+    assert (await lectern.threads.read(asked.thread_id)).head.turn_count == 1
+    with pytest.raises(BadInput, match="Idempotency-Key"):
+        await fresh.start(request(run_id=asked.run_id, thread_id=asked.thread_id, digest="other")).reply()
+
+
+async def test_too_many_at_once_are_turned_away(lectern: Lectern, ai: FakeAI) -> None:
+    """Beyond the cap a run is refused before it begins; one that ended makes room."""
+    ai.script(then=Step(say=saying(NODE), delay=30))
+    runs = Runs(lectern.talk, most=3, most_of_one=2)
+    mine = [runs.start(request(owner="a")) for _ in range(2)]
+
+    with pytest.raises(Overloaded):
+        runs.start(request(owner="a"))
+    yours = runs.start(request(owner="b"))
+    with pytest.raises(Overloaded):
+        runs.start(request(owner="c"))
+    await mine[0].cancel()
+    runs.start(request(owner="c"))
+    await runs.close(0)
+    assert runs.active == 0
+    assert all(run.done for run in (*mine, yours))
+
+
+async def test_a_summary_comes_with_the_fifth_exchange(lectern: Lectern) -> None:
+    """Before it there is none; from then on it names what the talk is about, in at most 200 characters."""
+    thread_id = str(uuid.uuid4())
+    seen = []
+    for text in (
+        "What is a node?",
+        "What is a service?",
+        "Which topics does a node have?",
+        "Why a node?",
+        "And a node?",
+    ):
+        await say(lectern, text, thread_id=thread_id)
+        seen.append((await lectern.threads.read(thread_id)).head.topic_summary)
+
+    assert seen[:4] == [None] * 4
+    assert seen[4] is not None
+    assert "node" in seen[4]
+    assert len(seen[4]) <= 200
+
+
+async def test_a_ephemeral_talk_leaves_nothing(lectern: Lectern) -> None:
+    """It can be followed up like any other, and no file of the home holds a word of it."""
+    runs = await lectern.runs_in(ephemeral=True)
+    thread_id = str(uuid.uuid4())
+    for _ in range(2):
+        await runs.start(request("What is a canarywort node?", thread_id=thread_id)).reply()
+
+    assert (await runs.talk.threads.thread(LOCAL_OWNER, thread_id)).head.turn_count == 2
+    assert await lectern.talk.threads.head(LOCAL_OWNER, thread_id) is None
+    held = b"".join(file.read_bytes() for file in lectern.home.path.glob("lectern.db*"))
+    assert b"canarywort" not in held
+
+
+async def test_python_asks_and_reads_its_own_threads(lectern: Lectern) -> None:
+    """`ask` with a thread keeps the turn; without one it keeps nothing."""
+    thread_id = str(uuid.uuid4())
+    reply = await lectern.ask("What is a node?", thread=thread_id)
+    await lectern.ask("What is a node?")
+
+    assert isinstance(reply, Answer)
+    page = await lectern.threads.list()
+    assert [head.thread_id for head in page.heads] == [thread_id]
+    assert (await lectern.threads.read(thread_id)).messages[1].content == reply.text
+
+
+async def test_an_unexpected_error_is_not_shown(lectern: Lectern, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What should not happen ends the run with a plain sentence; nothing of the inside leaks."""
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("secret inside")
+
+    monkeypatch.setattr(type(lectern.talk.threads), "append", broken)
+    with pytest.raises(LecternError) as raised:
+        await say(lectern)
+
+    assert "secret" not in str(raised.value)
