@@ -32,6 +32,7 @@ class Asked:
     covered: bool
     tier: str
     gold: frozenset[str] = frozenset()  # source files
+    answers: tuple[str, ...] = ()  # of an uncovered question, where its own set knows them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,8 @@ class _Others:
 def _others(data: Path) -> _Others:
     lines = read_lines(data / "qa-refusal-robolearn" / "queries.jsonl")
     squad = [line for line in read_lines(data / "qa-squad2" / "queries.jsonl") if line["answerable"]]
-    far = [line for line in lines if line["tier"] == "far"]
+    known = {line["text"]: line["answers"] for line in read_lines(data / "qa-nq" / "queries.jsonl")}
+    far = [{**line, "answers": known.get(line["text"], ())} for line in lines if line["tier"] == "far"]
     return _Others(
         far=_uncovered(far, "far"),
         foreign_far=_uncovered([line for line in far if "-nq-" in line["_id"]], "far"),
@@ -83,7 +85,12 @@ def _others(data: Path) -> _Others:
 
 
 def _uncovered(lines: Iterable[Line], tier: str) -> list[Asked]:
-    return [Asked(text=line["text"], covered=False, tier=tier) for line in lines]
+    return [Asked(text=line["text"], covered=False, tier=tier, answers=_answers(line, tier)) for line in lines]
+
+
+def _answers(line: Line, tier: str) -> tuple[str, ...]:
+    """Only `far` questions bring theirs: they come from a search engine, and no one has read every book for them."""
+    return tuple(line["answers"]) if tier == "far" else ()
 
 
 def _covered(lines: Iterable[Line], strip: str = "") -> list[Asked]:

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -62,6 +63,7 @@ class Row:
     tier: str
     signals: Signals
     gold: float | None
+    answered: bool  # an answer that the question's own set knows stands in a hit, so "uncovered" may be wrong
 
     @property
     def first_half(self) -> bool:
@@ -79,13 +81,14 @@ async def ask_all(data: Path, work: Path) -> list[Row]:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_text(json.dumps(await _ask(opened, trial, work)), encoding="utf-8")
                 print(f"asked {trial.name}", flush=True)
-            for asked, (found, gold) in zip(trial.asked, json.loads(kept.read_text(encoding="utf-8")), strict=True):
-                values = {"text": asked.text, "covered": asked.covered, "tier": asked.tier}
+            told = json.loads(kept.read_text(encoding="utf-8"))
+            for asked, (found, gold, answered) in zip(trial.asked, told, strict=True):
+                values = {"text": asked.text, "covered": asked.covered, "tier": asked.tier, "answered": answered}
                 rows.append(Row(trial=trial, signals=Signals(**found), gold=gold, **values))
     return rows
 
 
-async def _ask(opened: Lectern, trial: Trial, work: Path) -> list[tuple[dict[str, float], float | None]]:
+async def _ask(opened: Lectern, trial: Trial, work: Path) -> list[tuple[dict[str, float], float | None, bool]]:
     folder = work / "books" / trial.name
     for path, content in trial.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -95,8 +98,16 @@ async def _ask(opened: Lectern, trial: Trial, work: Path) -> list[tuple[dict[str
     for asked in trial.asked:
         found = await opened.search(asked.text[:1000], book=trial.name, limit=FIELD)
         gold = [hit.similarity for hit in found.hits if hit.chunk.source_file in asked.gold]
-        rows.append((asdict(signals_of(asked.text, found.hits)), max(gold, default=None)))
+        texts = [_plain(hit.chunk.text) for hit in found.hits]
+        answered = any(_plain(answer) in text for answer in asked.answers for text in texts)
+        rows.append((asdict(signals_of(asked.text, found.hits)), max(gold, default=None), answered))
     return rows
+
+
+def _plain(text: str) -> str:
+    """Words alone, with a space on either side, so that `1` is not found in `1901`."""
+    words = re.findall(r"[^\W_]+", text.lower())
+    return f" {' '.join(words)} "
 
 
 def _digest(trial: Trial) -> str:
@@ -108,7 +119,7 @@ def _digest(trial: Trial) -> str:
         *sorted((package / "retrieval").glob("*.py")),
     ]
     parts = [file.read_bytes() for file in code]
-    parts += [one.text.encode() for one in trial.asked]
+    parts += [repr((one.text, one.answers)).encode() for one in trial.asked]
     parts += [path.encode() + content for path, content in sorted(trial.files.items())]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
 
@@ -154,6 +165,9 @@ def report(title: str, calibration: Calibration, rows: Sequence[Row], against: C
     for tier in ("in-book", *sorted({row.tier for row in rows if not row.covered})):
         some = [row for row in rows if (row.covered if tier == "in-book" else row.tier == tier and not row.covered)]
         print(f"  refused {tier:<13} {refused(calibration, some)}")
+        if any(row.answered for row in some):
+            rest = [row for row in some if not row.answered]
+            print(f"    no answer in any hit {refused(calibration, rest)}")
     values, labels = chances(calibration, [row for row in rows if row.covered or against(row)])
     for name, figure in (("AUROC", auroc), ("ECE", ece)):
         low, high = interval(figure, values, labels)

@@ -1,26 +1,38 @@
 """How much better a follow-up is found when it is made to stand alone by rules, on a set whose questions have a
-`history` (user and agent turns).
+`history` (user and agent turns). The rules were made looking at the first half of the talks alone (by a hash of their
+ids); the other half is reported beside it.
 
-    python scripts/measure_followups.py SET
+    python scripts/measure_followups.py SET [REFUSAL_SET ...]
+
+With a set about refusing: how many of its questions are refused when two others that the book covers were asked before,
+so that the reader changes the subject.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import random
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from lectern.answering.confidence import policy_for
 from lectern.answering.followups import leans, standalone_by_rules
+from lectern.answering.signals import FIELD
+from lectern.domain.evidence import LOW
 from lectern.domain.replies import Exchange
 from lectern.evals.benches import open_bench
-from lectern.evals.datasets import load_set
+from lectern.evals.datasets import QuestionSet, load_set
 from lectern.evals.metrics import intervals, retrieval_scores
+from lectern.evals.refusal_sets import load_refusal
 from lectern.evals.runner import ranking
 from lectern.settings import Settings
 
+SEED = 3
+TURN = "<::>"  # parts a talk's id from the turn's in this set
 REFUSED = ("don't have", "do not have", "couldn't find", "not able to answer")  # how this set's agent refuses
 
 
@@ -52,10 +64,22 @@ async def main(folder: Path) -> None:
                     found = await bench.lectern.search(text, book=question.book_id, limit=20)
                     scores.append(retrieval_scores(ranking(found, documents), question.gold)[1])
                 rows.append((scores[0], scores[1], scores[1] - scores[0]))
-    leaning = [row for row, question in zip(rows, follow_ups, strict=True) if leans(question.text)]
-    for what, some in (("questions with a talk before them", rows), ("of them that lean on it", leaning)):
-        print(f"{len(some)} {what}; Recall@5:")
-        report(some)
+    asked = list(zip(follow_ups, rows, strict=True))
+    for half, some in (
+        ("all talks", asked),
+        ("first half", [one for one in asked if first_half(one[0].id)]),
+        ("other half", [one for one in asked if not first_half(one[0].id)]),
+    ):
+        leaning = [row for question, row in some if leans(question.text)]
+        alone = [row for question, row in some if not leans(question.text)]
+        for what, its in (("with a talk before them", [row for _, row in some]), ("lean", leaning), ("do not", alone)):
+            print(f"{half}, {len(its)} questions: {what}; Recall@5:")
+            report(its)
+
+
+def first_half(name: str) -> bool:
+    """On which side a question's talk is."""
+    return int(hashlib.sha256(name.partition(TURN)[0].encode()).hexdigest(), 16) % 2 == 0
 
 
 def report(rows: list[tuple[float, float, float]]) -> None:
@@ -66,5 +90,32 @@ def report(rows: list[tuple[float, float, float]]) -> None:
         print(f"  {name:<11} {sum(column) / len(column):.3f} ({low:.3f} to {high:.3f})")
 
 
+async def switched(folder: Path) -> None:
+    """Every question of a refusal set alone, and after two of another subject."""
+    questions = load_refusal(folder)
+    shell = QuestionSet(name=questions.name, questions=(), books=questions.books, documents=(), left_out={})
+    covered = [one.text for one in questions.asked if one.answerable]
+    draw = random.Random(SEED)
+    refused: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings(home=Path(home))
+        async with open_bench(shell, settings, Path(home), fresh=True, advance=lambda *_: None) as bench:
+            policy = policy_for("calibrated", bench.lectern.workshop.shelf.current.embedder.fingerprint)
+            for asked in questions.asked:
+                before = draw.sample([text for text in covered if text != asked.text], 2)
+                whole = standalone_by_rules(asked.text, [Exchange(question=text, answer="") for text in before])
+                weak = []
+                for text in (asked.text, whole):
+                    found = await bench.lectern.search(text, book=asked.book_id, limit=FIELD)
+                    weak.append(float(policy.measure(text, found.hits, found.hits).confidence < LOW))
+                refused.setdefault(asked.tier, []).append((weak[0], weak[1]))
+    for tier, rows in sorted(refused.items()):
+        alone, after = (sum(column) / len(rows) for column in zip(*rows, strict=True))
+        low, high = intervals(rows)[1]
+        print(f"{tier}: {len(rows)} refused in {alone:.3f}, after two others in {after:.3f} ({low:.3f} to {high:.3f})")
+
+
 if __name__ == "__main__":
     asyncio.run(main(Path(sys.argv[1])))
+    for given in sys.argv[2:]:
+        asyncio.run(switched(Path(given)))

@@ -61,7 +61,8 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
     home = tmp_path_factory.mktemp("served") / "home"
     shutil.copytree(sample_home, home)
-    with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, "LECTERN_HOME": str(home)}) as address:
+    settings = {"LECTERN_HOME": str(home), "LECTERN_RATE_LIMIT": "0"}  # limits have servers of their own in tests/keys
+    with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **settings}) as address:
         yield address
 
 
@@ -69,6 +70,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Longer campaigns run the same tests with larger numbers."""
     parser.addoption("--histories", default=100, type=int, help="random histories of edits")
     parser.addoption("--kills", default=30, type=int, help="SIGKILLs during ingestion")
+    parser.addoption("--disconnects", default=60, type=int, help="clients that reset a stream")
+    parser.addoption("--turns", default=60, type=int, help="turns at once on one thread, by two processes")
+    parser.addoption("--talk-kills", default=4, type=int, help="SIGKILLs of a server in the middle of talks")
+    parser.addoption("--fuzz", default=1000, type=int, help="requests that Schemathesis makes")
     parser.addoption("--reads", default=300, type=int, help="reads while lessons are replaced")
 
 

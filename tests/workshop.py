@@ -15,16 +15,18 @@ from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, IngestionJob, Mode
 from lectern.index.edge import EdgeIndex, open_edge_index
 from lectern.index.edge import compile_filter as edge_filter
+from lectern.index.engine import sound
 from lectern.index.schema import DENSE, LEXICAL, collection_name, to_payload
 from lectern.index.server import ServerIndex
 from lectern.index.server_view import CHUNK_ID, generation_of
 from lectern.index.server_view import compile_filter as server_filter
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
-from lectern.ingestion.replacing import recover, verify_all
+from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.ports import ChunkIndex, Embedder, Stand
 from lectern.reading.rules import ReadingRules
 from lectern.records.database import open_database, sqlite_url
 from lectern.records.ledger import SqlGenerations, SqlLedger
+from lectern.records.locks import SqlBookLocks
 from lectern.records.vectors import SqlVectorCache
 from lectern.stands import OpenShelf
 from tests.doubles import WordEmbedder
@@ -54,9 +56,10 @@ async def workshop(home: Path, embedder: Embedder | None = None, *, server: bool
         index = await stack.enter_async_context(open_index(name, embedder.dimensions))
         shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), open_index, build)
         ledger = SqlLedger(engine)
-        await recover(ledger, shelf)
-        await verify_all(ledger, shelf)
-        yield Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=ReadingRules())
+        locks = SqlBookLocks(engine)
+        await recover_all(ledger, shelf, locks)
+        await verify_all(ledger, shelf, locks)
+        yield Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=ReadingRules(), locks=locks)
 
 
 async def run(shop: Workshop, folder: Path, mode: Mode = "incremental", *, replace: bool = True) -> IngestionJob:
@@ -122,7 +125,8 @@ async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
         request = qdrant_edge.ScrollRequest(
             limit=100_000, filter=edge_filter(where), with_payload=False, with_vector=True
         )
-        return {str(record.id): record.vector for record in index._shard.scroll(request)[0]}
+        with sound(index.collection):  # as the adapter itself reads
+            return {str(record.id): record.vector for record in index._shard.scroll(request)[0]}
     assert isinstance(index, ServerIndex)
     records, _ = await index._client.scroll(
         index.collection, scroll_filter=server_filter(where), limit=100_000, with_vectors=True

@@ -18,15 +18,18 @@ KEY_LENGTH = 40
 class Parts:
     """Builds parts, and closes them with the stack."""
 
-    def __init__(self, settings: Settings, home: Home, engine: AsyncEngine, stack: AsyncExitStack) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: Settings, home: Home, engine: AsyncEngine, stack: AsyncExitStack, *, serving: bool = False
+    ) -> None:
+        self.settings = settings
+        self.serving = serving
         self._home = home
-        self._engine = engine
+        self.engine = engine
         self._stack = stack
 
     def embedder(self, name: str | None = None) -> Embedder:
         """The embedder of this name, or the one that the settings name."""
-        match name or self._settings.embedder:
+        match name or self.settings.embedder:
             case "local":
                 from lectern.embedders.minilm import LocalEmbedder
 
@@ -48,31 +51,31 @@ class Parts:
     def _openai(self) -> Embedder:
         from lectern.embedders.openai import BASE_URL, OpenAIEmbedder
 
-        embedder = OpenAIEmbedder(openai_key(self._settings), base_url=self._settings.openai_base_url or BASE_URL)
+        embedder = OpenAIEmbedder(openai_key(self.settings), base_url=self.settings.openai_base_url or BASE_URL)
         self._stack.push_async_callback(embedder.aclose)
         return embedder
 
     def _cohere(self) -> Embedder:
         from lectern.embedders.cohere import CohereEmbedder
 
-        if self._settings.cohere_api_key is None:
+        if self.settings.cohere_api_key is None:
             raise ConfigError("the embedder 'cohere' needs COHERE_API_KEY")
-        embedder = CohereEmbedder(self._settings.cohere_api_key.get_secret_value(), model=self._settings.cohere_model)
+        embedder = CohereEmbedder(self.settings.cohere_api_key.get_secret_value(), model=self.settings.cohere_model)
         self._stack.push_async_callback(embedder.aclose)
         return embedder
 
     def index(self, collection: str, dimensions: int | None) -> AbstractAsyncContextManager[ChunkIndex]:
         """The index of a collection: on the server that QDRANT_URL names, else in the home."""
-        if self._settings.qdrant_url is None:
+        if self.settings.qdrant_url is None:
             from lectern.index.edge import open_edge_index
 
-            return open_edge_index(self._home.indexes, collection, dimensions)
+            return open_edge_index(self._home.indexes, collection, dimensions, serving=self.serving)
         from lectern.index.server import connect, open_server_index
         from lectern.records.ledger import SqlGenerations
 
-        key = self._settings.qdrant_api_key
-        client = connect(self._settings.qdrant_url, key.get_secret_value() if key else None)
-        return open_server_index(client, collection, dimensions, SqlGenerations(self._engine, collection))
+        key = self.settings.qdrant_api_key
+        client = connect(self.settings.qdrant_url, key.get_secret_value() if key else None)
+        return open_server_index(client, collection, dimensions, SqlGenerations(self.engine, collection))
 
 
 def openai_key(settings: Settings) -> str:

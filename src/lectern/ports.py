@@ -192,9 +192,6 @@ class Ledger(Protocol):
     async def unsettled(self) -> list[Unsettled]:
         """What a killed process left half done, oldest first."""
 
-    async def next_job_id(self, book_id: str) -> int:
-        """An increasing number for the next job."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
@@ -219,6 +216,9 @@ class Shelf(Protocol):
 
     async def verify(self, entry: BookEntry) -> bool:
         """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
+
+    def trust(self, book_id: str) -> None:
+        """Serve a book although it could not be verified: somebody else is changing it."""
 
 
 class Judge(Protocol):
@@ -280,6 +280,9 @@ class Answerer(Protocol):
 
     def write(self, task: Assignment) -> AsyncIterator[str | Spent]:
         """An answer with `[n]` markers, unchecked, in pieces of any size; then what it cost."""
+
+    async def summary(self, questions: Sequence[str]) -> str | None:
+        """What a talk is about, in one line; None where this answerer cannot tell."""
 
     async def standalone(self, question: str, history: Sequence[Exchange]) -> str | None:
         """The question as it would be asked without the talk before it; None where this answerer cannot tell."""

@@ -32,6 +32,10 @@ class ReadingRoom:
         """The book that is meant by this name, or by none, among those that may be read."""
         return await resolve_book(book, self.workshop.ledger, self.settings.default_book, readable)
 
+    async def book_id(self, book: str | None, readable: frozenset[str] | None) -> str:
+        """Its name: what is read afterwards names the book, and so needs no look at who may read it."""
+        return (await self.book(book, readable)).manifest.book_id
+
     async def book_ids(self) -> tuple[str, ...]:
         """The names of all indexed books."""
         return tuple(entry.manifest.book_id for entry in await self.books())

@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from lectern.domain.errors import ConfigError
+from lectern.domain.errors import BadInput, ConfigError
+from lectern.domain.keys import origin_of
 
 PREFIX = "LECTERN_"
 ENV_FILE = ".env"
+UNSEEN = {"KEY", "DATABASE", "LIMITS"}  # words of the variables whose values may hold a secret
+
+
+def _listed(given: object) -> object:
+    """A list as people write it in a variable: with commas."""
+    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
+
+
+def _networks(given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(one, strict=False)) for one in given)
+
+
+def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(origin_of(one) for one in given)
+    except BadInput as exc:
+        raise ValueError(str(exc)) from None
+
+
+def _hosts(given: tuple[str, ...]) -> tuple[str, ...]:
+    for one in given:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]", one):
+            raise ValueError(f"{one!r} is no host name; write it as in the address, without scheme and port")
+    return tuple(one.lower() for one in given)
+
+
+def _redis(given: SecretStr) -> SecretStr:
+    if not given.get_secret_value().startswith(("redis://", "rediss://")):
+        raise ValueError("write redis://host:6379/0, or rediss:// with encryption")
+    return given
+
+
+def _folders(given: object) -> object:
+    """Folders as a PATH lists them."""
+    return tuple(part for part in given.split(os.pathsep) if part.strip()) if isinstance(given, str) else given
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
 
 
 class Settings(BaseSettings):
@@ -30,6 +72,10 @@ class Settings(BaseSettings):
         default="local", description="Who turns text into vectors: local, openai or cohere."
     )
     default_book: str | None = Field(default=None, description="The book that is meant when several are indexed.")
+    books: Folders = Field(
+        default=(),
+        description="Folders below which an ingestion over HTTP may read books, separated as in PATH; default: none.",
+    )
     refusal: str = Field(
         default="I couldn't find that information in the book.",
         min_length=1,
@@ -72,8 +118,30 @@ class Settings(BaseSettings):
     retention_days: float | None = Field(
         default=None, gt=0, description="Conversations that were not used for so long are deleted; default: never."
     )
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="Log lines as json or for people (console); auto: for people on a terminal."
+    )
+    log_questions: bool = Field(default=False, description="Write what readers asked into the log, too.")
     shutdown_grace: float = Field(
         default=10, ge=0, le=300, description="Seconds that a stopping server gives to answers that are being made."
+    )
+    rate_limit: int = Field(
+        default=100, ge=0, description="Requests a minute of one key, or without keys of one address; 0 for no limits."
+    )
+    reader_rate_limit: int = Field(
+        default=30, ge=0, description="The same, of one reader of a publishable key; 0 for no more than the key's."
+    )
+    limits_url: Annotated[SecretStr, AfterValidator(_redis)] | None = Field(
+        default=None, description="A Redis in which several servers count requests together; default: each on its own."
+    )
+    proxies: Annotated[Names, AfterValidator(_networks)] = Field(
+        default=(), description="Proxies whose X-Forwarded-For is believed: addresses or networks, with commas."
+    )
+    hosts: Annotated[Names, AfterValidator(_hosts)] = Field(
+        default=(), description="Host names that the server answers to, besides this machine's own, with commas."
+    )
+    origins: Annotated[Names, AfterValidator(_origins)] = Field(
+        default=(), description="Origins of pages that may use the API, besides publishable keys', with commas."
     )
     top_k: int = Field(
         default=5, ge=1, le=100, validation_alias="AGENT_TOP_K", description="Passages retrieved for a question."
@@ -113,6 +181,10 @@ class Settings(BaseSettings):
         description="What the collection's name begins with.",
     )
 
+    def secrets(self) -> list[str]:
+        """What must never be shown."""
+        return [value.get_secret_value() for _, value in self if isinstance(value, SecretStr)]
+
 
 def load_settings() -> Settings:
     """The settings, or an error that names the variable to mend."""
@@ -133,7 +205,7 @@ def variables() -> dict[str, str]:
 
 
 def _shown(loc: tuple[int | str, ...], value: object) -> str:
-    return "it is not shown" if {"KEY", "DATABASE"} & set(_variable(loc).split("_")) else f"it is {value!r}"
+    return "it is not shown" if UNSEEN & set(_variable(loc).split("_")) else f"it is {value!r}"
 
 
 def _refuse_unknown() -> None:

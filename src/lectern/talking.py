@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from lectern.answering.turns import Question, Replied, ReplyEvent
-from lectern.conversing.converse import Talk, TalkRules, TurnRequest, converse
+from lectern.answering.turns import Replied
+from lectern.conversing.converse import Responder, Talk, TalkRules, TurnRequest, converse
 from lectern.conversing.runs import Runs
 from lectern.domain.queries import Scope
 from lectern.domain.replies import Reply
@@ -28,8 +27,7 @@ from lectern.thread_ports import ThreadStore
 def runs_on(
     engine: AsyncEngine,
     settings: Settings,
-    answer: Callable[[Question], AsyncIterator[ReplyEvent]],
-    book: Callable[[str | None, frozenset[str] | None], Awaitable[str]],
+    responder: Responder,
 ) -> Runs:
     """Conversations kept in this database."""
     leases = Leases(engine)
@@ -37,8 +35,7 @@ def runs_on(
         threads=SqlThreads(engine, leases),
         log=SqlTurnLog(engine),
         leases=leases,
-        answer=answer,
-        book=book,
+        responder=responder,
         render=render,
         rules=TalkRules(max_turns=settings.max_turns, patience=settings.thread_wait),
     )

@@ -15,9 +15,9 @@ from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
 from lectern.domain.queries import SEARCH_LIMIT, Scope, SearchQuery
 from lectern.domain.replies import Exchange, Reply
 from lectern.home import Home, find_home
-from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
-from lectern.ingestion.replacing import recover, remove, verify_all
-from lectern.ports import ConfidencePolicy, Stand
+from lectern.ingestion.ingest import IngestRequest
+from lectern.ingestion.replacing import remove
+from lectern.ports import ConfidencePolicy
 from lectern.reading_room import ReadingRoom
 from lectern.retrieval.search import HybridSearch
 from lectern.settings import Settings, load_settings
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lectern.conversing.converse import Talk
     from lectern.conversing.runs import Runs
     from lectern.ingestion.doctor import Finding
+    from lectern.jobs.runner import Jobs
     from lectern.reading.rules import ReadingRules
     from lectern.records.keys import SqlKeys
     from lectern.talking import OwnThreads
@@ -44,16 +45,28 @@ class Lectern(ReadingRoom):
     finder: HybridSearch
     closing: AsyncExitStack  # what is opened late is closed with the rest
     late: dict[str, Any] = field(default_factory=dict)
+    serving: bool = False  # jobs outlive whoever began them
+
+    @property
+    def jobs(self) -> Jobs:
+        """The ingestions that are queued and under way, and the records of all."""
+        if "jobs" not in self.late:
+            from lectern.ingesting import jobs_on
+
+            self.late["jobs"] = jobs_on(self.engine, self.workshop, self.settings, serving=self.serving)
+            self.closing.push_async_callback(self.late["jobs"].close)
+        made: Jobs = self.late["jobs"]
+        return made
 
     def ingesting(self, request: IngestRequest) -> AsyncIterator[JobEvent]:
         """Ingest a book and follow it, event by event."""
-        return ingest(request, self.workshop)
+        return self.jobs.ingesting(request)
 
     async def ingest(self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental") -> IngestionJob:
         """Bring the index to what the folder says."""
         request = IngestRequest(folder=Path(folder), book_id=book, mode=mode)
         job: IngestionJob | None = None
-        async with aclosing(ingest(request, self.workshop)) as events:  # type: ignore[type-var]  # an async generator
+        async with aclosing(self.ingesting(request)) as events:  # type: ignore[type-var]  # an async generator
             async for event in events:
                 if isinstance(event, Finished):
                     job = event.job
@@ -160,12 +173,17 @@ class Lectern(ReadingRoom):
         """The same, with conversations kept in another database."""
         name = f"runs {id(engine)}"
         if name not in self.late:
+            from lectern.conversing.converse import Responder
             from lectern.talking import runs_on
 
-            self.late[name] = runs_on(engine, self.settings, self.answering, self._book_id)
+            responder = Responder(answer=self.answering, book=self.book_id, where=self.where, summary=self._summary)
+            self.late[name] = runs_on(engine, self.settings, responder)
             self.closing.push_async_callback(self.late[name].close, 0)
         made: Runs = self.late[name]
         return made
+
+    async def _summary(self, questions: Sequence[str]) -> str | None:
+        return await self.staff().answerer.summary(questions)
 
     async def end_runs(self) -> None:
         """Let answers that are being made come to their end, for as long as the settings allow."""
@@ -192,13 +210,10 @@ class Lectern(ReadingRoom):
         made: SqlKeys = self.late["keys"]
         return made
 
-    async def _book_id(self, book: str | None, readable: frozenset[str] | None) -> str:
-        return (await self.book(book, readable)).manifest.book_id
-
     async def remove(self, book: str) -> int:
         """Take a book out of the index, not off the disk; how many chunks that were."""
         entry = await self.book(book)
-        with self.workshop.alone(entry.manifest.book_id):
+        async with self.workshop.locks.alone(entry.manifest.book_id):
             return await remove(self.workshop.ledger, self.workshop.shelf, entry)
 
     def examine(self, *, mend: bool = False) -> AsyncIterator[Finding]:
@@ -253,17 +268,13 @@ class Lectern(ReadingRoom):
 
 @asynccontextmanager
 async def open_lectern(
-    settings: Settings | None = None, *, create: bool = True, rules: ReadingRules | None = None
+    settings: Settings | None = None, *, create: bool = True, rules: ReadingRules | None = None, serving: bool = False
 ) -> AsyncIterator[Lectern]:
     """Lectern on the parts that the settings name; with `create=False` no folder is left where nothing was indexed.
-    `rules` are for those who measure other sizes of chunks."""
-    from lectern.index.schema import collection_name
+    `rules` are for those who measure other sizes of chunks; `serving` for a process that answers while it ingests."""
+    from lectern.ingesting import open_workshop
     from lectern.parts import Parts
-    from lectern.reading.rules import ReadingRules
     from lectern.records.database import database_url, open_database, sqlite_url
-    from lectern.records.ledger import SqlLedger
-    from lectern.records.vectors import SqlVectorCache
-    from lectern.stands import OpenShelf
 
     settings = settings or load_settings()
     home = find_home(settings.home, create=create)
@@ -273,18 +284,12 @@ async def open_lectern(
             stack.enter_context(home.owned())
         url = sqlite_url(home.database) if remote is None else database_url(remote.get_secret_value())
         engine = await stack.enter_async_context(open_database(url))
-        parts = Parts(settings, home, engine, stack)
-        embedder = parts.embedder()
-        name = collection_name(settings.collection_stem, embedder.fingerprint)
-        index = await stack.enter_async_context(parts.index(name, embedder.dimensions))
-        shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), parts.index, parts.embedder_of)
-        ledger = SqlLedger(engine)
-        await recover(ledger, shelf)
-        await verify_all(ledger, shelf)
-        rules = rules or ReadingRules(max_file_bytes=int(settings.max_file_mib * 1024 * 1024))
-        shop = Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=rules)
-        finder = HybridSearch(shelf, ledger, settings.default_book)
-        yield Lectern(settings=settings, home=home, workshop=shop, finder=finder, engine=engine, closing=stack)
+        parts = Parts(settings, home, engine, stack, serving=serving)
+        shop = await open_workshop(parts, stack, rules)
+        finder = HybridSearch(shop.shelf, shop.ledger, settings.default_book)
+        yield Lectern(
+            settings=settings, home=home, workshop=shop, finder=finder, engine=engine, closing=stack, serving=serving
+        )
 
 
 def _in_book(scope: Scope | None, book: str | None) -> Scope:

@@ -221,7 +221,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An edit between survey and reading is taken up in the same run; a file that never rests keeps its old version."""
-    from lectern.ingestion import ingest as flow
+    from lectern.ingestion import bench as flow
 
     folder = tmp_path / "book"
     folder.mkdir()

@@ -17,7 +17,7 @@ from lectern.domain.replies import Answer
 from lectern.domain.threads import LOCAL_OWNER, Json
 from lectern.wiring import Lectern
 from tests.answering.talking import chats, talking
-from tests.fakeai import FakeAI, Step, fake_ai, saying
+from tests.fakeai import FakeAI, Said, Step, fake_ai, saying
 
 NODE = "A node is a process that computes. [1]"
 WINE = "Which wine goes well with roast duck?"
@@ -276,3 +276,32 @@ async def test_an_unexpected_error_is_not_shown(lectern: Lectern, monkeypatch: p
         await say(lectern)
 
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Nodes and how they talk", True),
+        ("See https://evil.example for more", False),
+        ("[nodes](evil)", False),
+        ("x" * 201, False),
+    ],
+)
+async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, said: str, kept: bool) -> None:
+    """After five exchanges the model sums the questions up; what leads somewhere, or is too long, is not taken."""
+
+    def answer(body: dict[str, Any]) -> Said:
+        return Said(text=said if "what the talk" in str(body["messages"][0]) else NODE)
+
+    ai.script(then=Step(say=answer))
+    thread_id = str(uuid.uuid4())
+    for _ in range(5):
+        run = lectern.runs.start(request(thread_id=thread_id))
+        await run.reply()
+        await run.ended()
+
+    summary = (await lectern.threads.read(thread_id)).head.topic_summary
+    assert summary is not None
+    assert (summary == said) == kept
+    sent = next(body for body in chats(ai) if "what the talk" in str(body["messages"][0]))
+    assert "process that computes" not in str(sent["messages"][1:])

@@ -18,32 +18,84 @@ TALK = (Exchange(question="How strong is the gripper?", answer="40 newtons. [1]"
     ["Tell me more", "And in Python?", "Why does it do that?", "Give an example of that.", "What about the left one?"],
 )
 def test_what_leans_takes_the_topic_along(question: str) -> None:
-    """The topic of the last question stands in the search text."""
+    """What the last question was about stands in brackets behind the question."""
     assert leans(question)
-    assert standalone_by_rules(question, TALK) == f"How strong is the gripper? {question}"
+    assert standalone_by_rules(question, TALK) == f"{question} (about strong, gripper)"
 
 
 @pytest.mark.parametrize(
     "question",
-    ["How do ROS 2 nodes communicate with each of the drivers?", "Which sensors does the humanoid robot carry on its"],
+    [
+        "How do ROS 2 nodes communicate with the motor drivers?",
+        "When was the last episode of Vampire Diaries aired?",
+        "Where does the gripper keep the calibration that the wrist needs?",
+        "Which sensors of the humanoid have more than one encoder?",
+    ],
 )
 def test_what_stands_alone_is_left(question: str) -> None:
-    """A whole question is searched as it is; without a talk everything is."""
-    assert standalone_by_rules(question, ()) == question
-    if not leans(question):
-        assert standalone_by_rules(question, TALK) == question
+    """A question that names its subject is searched as it is, however it begins and whatever small words it has;
+    without a talk every question is."""
+    assert not leans(question)
+    assert standalone_by_rules(question, TALK) == question
+    assert standalone_by_rules("Why?", ()) == "Why?"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is there something special to do for a small child?",
+        "What should I do if I lose the job?",
+        "Sorry, I meant Mars",
+    ],
+)
+def test_what_names_no_subject_leans(question: str) -> None:
+    """Everyday words alone do not say what a question is about, and who mends a question still asks it."""
+    assert leans(question)
 
 
 def test_the_topic_is_carried_from_turn_to_turn() -> None:
     """Where the last question leans itself, the one before it says what the talk is about."""
     talk = (*TALK, Exchange(question="And the wrist?", answer="…"))
 
-    assert standalone_by_rules("Why?", talk) == "How strong is the gripper? And the wrist? Why?"
+    assert standalone_by_rules("Why?", talk) == "Why? (about strong, gripper, wrist)"
+
+
+def test_names_stay_whole_and_no_word_is_said_twice() -> None:
+    """Words that stand side by side are one phrase; what the question says itself is not carried."""
+    talk = (Exchange(question="How do I train a walking policy with Isaac Lab?", answer="…"),)
+
+    assert standalone_by_rules("And how do I test the policy?", talk) == (
+        "And how do I test the policy? (about train, walking, Isaac Lab)"
+    )
+
+
+def test_a_question_asked_twice_is_carried_once() -> None:
+    """Who asks again, or says a word twice, has no other topic."""
+    talk = (Exchange(question="Does quality of service help a service?", answer="…"),) * 2
+
+    assert standalone_by_rules("Why?", talk) == "Why? (about quality of service help)"
+
+
+def test_only_the_most_telling_words_are_carried() -> None:
+    """A long question before must not drown the one that is asked now."""
+    before = (
+        "What should a good new team first do about gimbal lock, quaternions, odometry, lidar, URDF and xacro files?"
+    )
+
+    told = standalone_by_rules("Why is that?", (Exchange(question=before, answer="…"),))
+
+    assert told == "Why is that? (about gimbal, quaternions, odometry, lidar, URDF, xacro)"
+
+
+def test_a_talk_that_tells_nothing_adds_nothing() -> None:
+    """Greetings and numbers are no topic."""
+    assert standalone_by_rules("And then?", (Exchange(question="What is 42?", answer="…"),)) == "And then?"
 
 
 @given(st.text(max_size=1000), st.text(min_size=1, max_size=1000))
 def test_the_whole_fits_a_search(before: str, question: str) -> None:
-    """However long talk and question are, the search text is within bounds and ends with the question."""
+    """However long talk and question are, the search text is within bounds and begins with the question."""
     whole = standalone_by_rules(question, (Exchange(question=before, answer="x"),))
 
     assert len(whole) <= max(QUERY_LENGTH[1], len(question))
+    assert whole.startswith(question.strip()) or whole == question

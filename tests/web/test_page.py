@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 
+import httpx
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, Route, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -72,9 +73,44 @@ def test_what_the_book_does_not_say_shows_a_refusal(page: Page) -> None:
 
 def test_an_error_keeps_the_question(page: Page) -> None:
     """When the server cannot be reached the reader is told, and the question is still there."""
-    page.route("**/chat/run", lambda route: route.fulfill(status=503, body='{"detail": "busy"}'))
+    page.route("**/chat/stream", lambda route: route.fulfill(status=503, body='{"detail": "busy"}'))
 
     ask(page, "What is a node?")
 
     expect(page.get_by_role("alert")).to_contain_text("busy")
     expect(page.get_by_placeholder("Ask the book")).to_have_value("What is a node?")
+
+
+def test_a_follow_up_goes_into_the_same_conversation(page: Page, server: str) -> None:
+    """Two questions are one thread, a reload shows them again, and a new conversation begins empty."""
+    ask(page, "What does a best effort publisher mean for a reliable subscriber?")
+    expect(page.locator(".answer")).to_have_count(1, timeout=20_000)
+    ask(page, "And what about durability?")
+    expect(page.locator(".turn h2")).to_have_count(2, timeout=20_000)
+    expect(page.locator("[aria-busy]")).to_have_count(0, timeout=20_000)
+    thread = page.evaluate("sessionStorage.getItem('session')")
+
+    page.reload()
+    expect(page.locator(".turn h2")).to_have_count(2, timeout=20_000)
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.locator(".turn")).to_have_count(0)
+
+    kept = httpx.get(f"{server}/threads/{thread}", timeout=20).json()
+    assert kept["turn_count"] == 2
+
+
+def test_a_broken_stream_is_taken_up_again(page: Page) -> None:
+    """When the connection breaks after the first event, the page resumes the run instead of asking again."""
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(f"{one.method} {one.url}") if "/chat/" in one.url else None)
+
+    def cut(route: Route) -> None:
+        whole = route.fetch()
+        first = whole.text().partition("\n\n")[0] + "\n\n"
+        route.fulfill(status=200, content_type="text/event-stream", body=first)
+
+    page.route("**/chat/stream", cut)
+    ask(page, "What does a best effort publisher mean for a reliable subscriber?")
+
+    expect(page.locator(".answer a.cite").first).to_be_visible(timeout=20_000)
+    assert [one.split()[0] for one in asked] == ["POST", "GET"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -19,17 +20,19 @@ from agents.exceptions import AgentsException, MaxTurnsExceeded
 from agents.tool_context import ToolContext
 from openai import APIStatusError, OpenAIError
 
-from lectern.answering.instructions import INSTRUCTIONS, REWRITING
+from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
 from lectern.answering.passages import TOOL_NAME, error_response
 from lectern.domain.errors import ProviderError
 from lectern.domain.queries import QUERY_LENGTH
 from lectern.domain.replies import Exchange
+from lectern.domain.threads import SUMMARY_LENGTH
 from lectern.openai_errors import PROVIDER, meaning
 from lectern.ports import Assignment, Desk, Spent
 
 set_tracing_disabled(True)  # the SDK's signature
 
 MAX_TURNS = 6  # calls of the model in one turn of the talk
+_LINK = re.compile(r"https?:|www\.|\]\(|[<>]")  # a summary is words; it leads nowhere
 UNKNOWN_TOOLS = (400, 404, 422)  # what endpoints answer whose models cannot call tools
 
 
@@ -65,17 +68,24 @@ class AgentAnswerer:
     async def standalone(self, question: str, history: Sequence[Exchange]) -> str | None:
         """The question made to stand alone, by the model; None where it gives nothing usable."""
         talk = "\n".join(f"Reader: {one.question}\nAnswer: {one.answer[:400]}" for one in history[-4:])
+        said = await self._line(REWRITING, f"{talk}\nLast question: {question}")
+        return said if said and QUERY_LENGTH[0] <= len(said) <= QUERY_LENGTH[1] else None
+
+    async def summary(self, questions: Sequence[str]) -> str | None:
+        """What a talk is about, by the model; it sees the reader's questions alone, so no passage can speak here."""
+        said = await self._line(SUMMARISING, "\n".join(questions))
+        return said if said and len(said) <= SUMMARY_LENGTH and not _LINK.search(said) else None
+
+    async def _line(self, instructions: str, text: str) -> str | None:
+        """One line by the model, without tools."""
         agent: Agent[None] = Agent(
-            name="Lectern", instructions=REWRITING, model=self._sdk_model, model_settings=self._settings
+            name="Lectern", instructions=instructions, model=self._sdk_model, model_settings=self._settings
         )
         try:
-            result = await Runner.run(
-                agent, input=f"{talk}\nLast question: {question}", max_turns=1, run_config=_quiet()
-            )
+            result = await Runner.run(agent, input=text, max_turns=1, run_config=_quiet())
         except (AgentsException, OpenAIError, ValueError, TypeError, AttributeError):
             return None  # the rules will do; the answer itself will say what is wrong with the endpoint
-        said = " ".join(str(result.final_output).split())
-        return said if QUERY_LENGTH[0] <= len(said) <= QUERY_LENGTH[1] else None
+        return " ".join(str(result.final_output).split())
 
     async def _run(self, task: Assignment, *, tools: bool) -> AsyncIterator[str | Spent]:
         agent: Agent[Desk] = Agent(

@@ -1,43 +1,100 @@
 """A follow-up, made to stand alone. Without a model this is done by rules: a question that leans on the talk before it
-("tell me more", "and in Python?", "why does it do that?") takes along what the talk is about."""
+("tell me more", "and in Python?", "why does it do that?") keeps its own words and says in brackets what the talk is
+about. Words are carried, not whole questions: those would drown what is asked now."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 
+from lectern.answering.everyday import telling
+from lectern.answering.wording import FUNCTION_WORDS
+from lectern.answering.words import stems, telling_stems
 from lectern.domain.queries import QUERY_LENGTH
 from lectern.domain.replies import Exchange
 
-TURNS = 2  # questions that are taken along: one may lean itself, and three drown what is asked now (measured)
+TURNS = 2  # questions that words are taken from: one may lean itself, and three lead away from what is asked (measured)
+CARRIED = 6  # words that are taken along, the most telling; more drown what is asked now
 SHORT = 5  # words: a question this short rarely says all it means
+LITTLE = (
+    1.5  # what the words of a question tell in all, where it names no subject; everyday words tell 0.3, rare ones 1
+)
+ENOUGH = 2.5  # the same of a question that is whole however it begins, and whatever "one" or "more" stands in it
 _POINTS_BACK = re.compile(
-    r"\b(?:it|its|it's|they|them|their|theirs|this|that|these|those|he|she|him|her"
-    r"|his|hers|there|then|such|same|former|"
-    r"latter|previous|above|one|ones|else|both|either|another|other|others|more|again|instead|too|also|yes|no)\b",
+    r"\b(?:it|its|it's|they|them|their|theirs|this|these|those|he|she|him|her|his|hers|former|latter|previous|above)\b",
+    re.IGNORECASE,
+)
+_MAY_POINT_BACK = re.compile(
+    r"\b(?:that|there|then|such|same|one|ones|else|both|either|another|other|others|more|again|instead|too|also|yes|no)\b"
+    r"|^\W*(?:why|how|when|where|can you|could you)\b",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
     r"^\W*(?:and|but|or|so|also|then|what about|how about|what if|why not|tell me more|more|go on|continue|elaborate|"
     r"explain (?:more|further|that|it)|give (?:me )?(?:an? )?(?:another )?examples?"
     r"|(?:an? )?examples?|such as|like what|"
-    r"in what way|how so|why|how|when|where|really|which one|are you sure|can you|could you)\b",
+    r"in what way|how so|really|which one|are you sure"
+    r"|(?:\w+\W+)?i meant?)\b",  # "Sorry, I meant …" mends the question before it
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[\w'.+#/-]*\w")
 
 
 def leans(question: str) -> bool:
-    """Whether a question needs the talk before it to be understood."""
+    """Whether a question needs the talk before it to be understood: it goes on, points back or names no subject."""
     words = _WORDS.findall(question)
-    return bool(_GOES_ON.match(question)) or len(words) <= SHORT or bool(_POINTS_BACK.search(question))
+    if len(words) <= SHORT or _GOES_ON.match(question) or _POINTS_BACK.search(question):
+        return True
+    told = sum(telling(stem) for stem in stems(" ".join(word for word in words if _tells(word))))
+    return told < (ENOUGH if _MAY_POINT_BACK.search(question) else LITTLE)
 
 
 def standalone_by_rules(question: str, history: Sequence[Exchange]) -> str:
-    """The question with what it leans on put before it."""
+    """The question with what it leans on in brackets behind it."""
     if not history or not leans(question):
         return question
-    topic = " ".join(one.question.strip() for one in history[-TURNS:])
-    whole = f"{topic} {question.strip()}"
-    most = QUERY_LENGTH[1]
-    return whole if len(whole) <= most else f"{topic[: most - len(question) - 2]} {question.strip()}"[-most:]
+    asked = question.strip()
+    topic = _topic(asked, history)
+    while topic and len(whole := f"{asked} (about {', '.join(topic)})") > QUERY_LENGTH[1]:
+        topic.pop(0)
+    return whole if topic else asked
+
+
+def _topic(question: str, history: Sequence[Exchange]) -> list[str]:
+    """What the last questions were about and this one does not say, in their words, the earliest question's first."""
+    seen = stems(question)
+    told: list[list[re.Match[str]]] = []  # the latest question's words first, so that they win among equals
+    for one in reversed(history[-TURNS:]):
+        told.append([])
+        for word in _WORDS.finditer(one.question):
+            if _tells(word[0]) and not stems(word[0]) <= seen:
+                seen |= stems(word[0])
+                told[-1].append(word)
+    kept = sorted(chain.from_iterable(told), key=lambda word: -_weight(word[0]))[:CARRIED]
+    return [phrase for new in reversed(told) for phrase in _phrases([word for word in new if word in kept])]
+
+
+def _phrases(words: Sequence[re.Match[str]]) -> list[str]:
+    """Words that stand side by side in a text stay together, as do `quality of service`."""
+    made: list[str] = []
+    end = -1
+    for word in words:
+        between = word.string[end : word.start()].strip() if made else None
+        if between is not None and between.lower() in ("", "of"):
+            made[-1] = " ".join([made[-1], *between.split(), word[0]])
+        else:
+            made.append(word[0])
+        end = word.end()
+    return made
+
+
+def _tells(word: str) -> bool:
+    """Whether a word can say what a talk is about; a number alone cannot."""
+    glue = word.lower() in FUNCTION_WORDS or word.isdigit() or _MAY_POINT_BACK.fullmatch(word)
+    return not glue and bool(telling_stems(word))
+
+
+def _weight(word: str) -> float:
+    """How much a word tells; one of several parts (`cmd_vel`, `start-up`) as much as they do at best."""
+    return max((telling(stem) for stem in stems(word)), default=0.0)

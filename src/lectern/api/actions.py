@@ -118,6 +118,8 @@ ACTIONS: dict[str, Action] = {
     action.__name__: action
     for action in (search, ask, chunks, books, remove, outline, lesson, calibrate, doctor, ingest)
 }
+JOBS = ("jobs", "job", "cancel_job", "start_job")
+KEYS = ("create_key", "keys", "rotate_key", "revoke_key")
 TALK = ("chat", "threads", "thread", "export_thread", "delete_thread", "purge_threads")
 
 
@@ -128,6 +130,16 @@ def action_named(name: str) -> Action:
 
         action: Action = getattr(talk_actions, name)
         return action
+    if name in KEYS:
+        from lectern.api import key_actions
+
+        found: Action = getattr(key_actions, name)
+        return found
+    if name in JOBS:
+        from lectern.api import job_actions
+
+        made: Action = getattr(job_actions, name)
+        return made
     if name not in ACTIONS:
         raise BadInput(f"there is no action {name!r}")
     return ACTIONS[name]

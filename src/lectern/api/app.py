@@ -10,8 +10,17 @@ from fastapi.staticfiles import StaticFiles
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from lectern.api import errors
+from lectern.api.auth import Door
+from lectern.api.cors import ListedOrigins
+from lectern.api.gate import Gate, open_paths
 from lectern.api.guards import KnownHosts, SafeHeaders
-from lectern.api.routes import books, chat, health, local, threads
+from lectern.api.limits import Limits
+from lectern.api.metrics import Metrics
+from lectern.api.peers import is_loopback, networks
+from lectern.api.readers import Readers
+from lectern.api.routes import books, chat, health, ingestions, local, metrics, readers, threads
+from lectern.api.tracing import Traced
+from lectern.api.windows import Windows
 from lectern.version import __version__
 from lectern.wiring import Lectern
 
@@ -21,11 +30,34 @@ MAX_BODY = 64 * 1024  # bytes; a question has at most 1,000 characters
 
 
 def create_app(lectern: Lectern, local_token: str | None = None, host: str = "localhost") -> FastAPI:
-    """The application around an open Lectern; whoever opened it closes it. Commands come in with the local token."""
-    app = FastAPI(title="Lectern", version=__version__, docs_url=None, redoc_url=None)  # ours needs no foreign host
+    """The application around an open Lectern; whoever opened it closes it. Commands come in with the local token. While
+    no key exists nobody needs one, if `host` is this machine's own."""
+    app = unguarded_app()
     app.state.lectern = lectern
     app.state.local_token = local_token
-    for module in (chat, threads, books, health, local):
+    settings, url = lectern.settings, lectern.settings.limits_url
+    windows = Windows(url.get_secret_value() if url else None)
+    lectern.closing.push_async_callback(windows.close)
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)  # what is added first is reached last
+    app.add_middleware(
+        Gate,
+        door=Door(lectern.keys, Readers(lectern.keys), local=is_loopback(host)),
+        limits=Limits(windows, settings.rate_limit, settings.reader_rate_limit),
+        proxies=networks(settings.proxies),
+        unguarded=open_paths(WEB),
+    )
+    app.add_middleware(ListedOrigins, listed=frozenset(settings.origins), keys=lectern.keys)
+    app.add_middleware(KnownHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
+    app.add_middleware(SafeHeaders)
+    app.state.metrics = Metrics(lectern.runs)
+    app.add_middleware(Traced, metrics=app.state.metrics)
+    return app
+
+
+def unguarded_app() -> FastAPI:
+    """The routes and the page alone: enough to describe them, not to serve them."""
+    app = FastAPI(title="Lectern", version=__version__, docs_url=None, redoc_url=None)  # ours needs no foreign host
+    for module in (chat, threads, books, ingestions, readers, health, metrics, local):
         app.include_router(module.router)
 
     @app.get("/docs", include_in_schema=False)
@@ -34,7 +66,4 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
 
     app.mount("/", StaticFiles(directory=WEB, html=True), name="web")  # last: it answers what no route does
     errors.install(app)
-    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)
-    app.add_middleware(KnownHosts, hosts={*LOOPBACK_HOSTS, host})
-    app.add_middleware(SafeHeaders)
     return app

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from lectern.api.auth import caller_of
+from lectern.api.auth import READER, caller_of
 from lectern.conversing.converse import Talk
 from lectern.conversing.runs import Runs
 from lectern.domain.callers import Caller, Right
-from lectern.domain.errors import Forbidden
+from lectern.domain.errors import Forbidden, Unauthorised
 from lectern.wiring import Lectern
 
 
@@ -43,11 +43,14 @@ def _needs(right: Right) -> Callable[[Caller], Awaitable[Caller]]:
     async def caller(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
         if right not in caller.rights:
             raise Forbidden(f"this key may not {right}; ask the operator for one that may")
+        if right == "chat" and caller.nameless:
+            raise Unauthorised(READER)
         return caller
 
     return caller
 
 
+KnownCaller = Annotated[Caller, Depends(caller_of)]
 ReadCaller = Annotated[Caller, Depends(_needs("read"))]
 ChatCaller = Annotated[Caller, Depends(_needs("chat"))]
 IngestCaller = Annotated[Caller, Depends(_needs("ingest"))]

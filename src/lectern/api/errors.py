@@ -10,11 +10,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from lectern.domain.errors import BadInput, LecternError, RateLimited
+from lectern.domain.errors import BadInput, LecternError, RateLimited, TooMany
 from lectern.schemas.common import Problem
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER = 5.0  # seconds, where nobody said how long it will take
+WAITING_HELPS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def problem_body(exc: LecternError) -> Problem:
@@ -24,16 +25,18 @@ def problem_body(exc: LecternError) -> Problem:
 
 
 def problem(status: int, detail: str, field: str | None = None, retry_after: float = RETRY_AFTER) -> JSONResponse:
-    """One problem as a response; one that waiting may mend says how long."""
+    """One problem as a response; one that waiting may mend says how long, one that a key may mend says so."""
     body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, field=field)
-    headers = {"Retry-After": str(math.ceil(retry_after))} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    headers = {"Retry-After": str(math.ceil(retry_after))} if status in WAITING_HELPS else {}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse(body.model_dump(), status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def problem_of(exc: LecternError, status: int | None = None) -> JSONResponse:
     """One of our errors as a response, under its own status unless another is given."""
     field = exc.field if isinstance(exc, BadInput) else None
-    wait = exc.retry_after if isinstance(exc, RateLimited) else RETRY_AFTER
+    wait = exc.retry_after if isinstance(exc, RateLimited | TooMany) else RETRY_AFTER
     return problem(status or exc.status, str(exc), field, wait)
 
 
@@ -53,7 +56,13 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, exc: HTTPException) -> JSONResponse:
-        return problem(exc.status_code, str(exc.detail))
+        if exc.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that it cannot decode
+            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not JSON in UTF-8; send it so")
+        answer = problem(exc.status_code, str(exc.detail))
+        answer.headers.update(exc.headers or {})
+        if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            answer.headers.setdefault("Allow", "GET, HEAD")  # by the page's files, which answer what no route does
+        return answer
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, __: Exception) -> JSONResponse:

@@ -45,7 +45,9 @@ class KnownHosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what was meant for us."""
         if scope["type"] == "http" and _host(scope) not in self._hosts:
-            refusal = problem(400, "this server does not answer to that host name")
+            refusal = problem(
+                400, "this server does not answer to that host name; its operator can add it to LECTERN_HOSTS"
+            )
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -11,7 +11,7 @@ from lectern.conversing.converse import Kept, TurnRequest
 from lectern.conversing.exporting import as_markdown
 from lectern.conversing.runs import Failed
 from lectern.domain.clock import days_ago
-from lectern.domain.threads import LOCAL_OWNER
+from lectern.domain.threads import LOCAL_OWNER, checked_id
 from lectern.schemas.threads import ExportOut, ThreadHeadOut, ThreadOut
 from lectern.wiring import Lectern
 
@@ -23,7 +23,7 @@ async def chat(lectern: Lectern, params: Params) -> Lines:
     """The answer as it comes, then the ChatResponse."""
     request = TurnRequest(
         owner=LOCAL_OWNER,
-        thread_id=params["thread_id"],
+        thread_id=checked_id(params["thread_id"]),
         run_id=str(uuid.uuid4()),
         text=params["text"],
         book_id=params["book"],

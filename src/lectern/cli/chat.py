@@ -30,7 +30,8 @@ from lectern.cli.options import (
 )
 from lectern.cli.render import complain, print_json
 from lectern.cli.sources import show_refusal, show_sources
-from lectern.domain.errors import LecternError
+from lectern.domain.errors import BadInput, LecternError
+from lectern.domain.threads import checked_id
 
 HELP = """\
 /sources          the sources of the last answer
@@ -76,7 +77,11 @@ def command(  # noqa: PLR0913  # one parameter an option
         layer=layer,
     )
     given = {name: value for name, value in scope.items() if name != "book_id" and value is not None}
-    talk = _Talk(session or str(uuid.uuid4()), book, given, ephemeral=ephemeral, as_json=json)
+    try:
+        thread_id = checked_id(session) if session else str(uuid.uuid4())
+    except BadInput as exc:
+        complain(exc)
+    talk = _Talk(thread_id, book, given, ephemeral=ephemeral, as_json=json)
     with asyncio.Runner() as runner:
         opened = channel(direct=direct)
         try:
@@ -87,6 +92,8 @@ def command(  # noqa: PLR0913  # one parameter an option
             _loop(talk, runner)
         finally:
             runner.run(opened.__aexit__(None, None, None))
+    if talk.failed and not sys.stdin.isatty():
+        raise typer.Exit(talk.failed)  # a program has to know; a person has seen it
 
 
 class _Talk:
@@ -100,6 +107,7 @@ class _Talk:
         self.thread_id, self.book, self.filters = thread_id, book, filters
         self.ephemeral, self.as_json = ephemeral, as_json
         self.last: dict[str, Any] | None = None
+        self.failed = 0  # exit code of the last question or command that went wrong
 
     async def ask(self, text: str) -> None:
         """One question; the answer is written as it comes."""
@@ -200,20 +208,21 @@ def _loop(talk: _Talk, runner: asyncio.Runner) -> None:
         if name.startswith("/") and name not in commands:
             typer.echo(f"{name} is not known.\n{HELP}")
         elif text:
-            _carry(runner, commands.get(name, partial(_ask, talk, text)), rest.strip())
+            _carry(talk, runner, commands.get(name, partial(_ask, talk, text)), rest.strip())
 
 
 def _ask(talk: _Talk, text: str, _: str) -> Coroutine[Any, Any, None]:
     return talk.ask(text)
 
 
-def _carry(runner: asyncio.Runner, step: Callable[[str], Any], rest: str) -> None:
+def _carry(talk: _Talk, runner: asyncio.Runner, step: Callable[[str], Any], rest: str) -> None:
     """One question or command; what goes wrong is said, and the talk goes on."""
     try:
         work = step(rest)
         if asyncio.iscoroutine(work):
             runner.run(work)
     except LecternError as exc:
+        talk.failed = exc.exit_code
         typer.echo(f"lectern: {exc}", err=True)
     except OSError as exc:
         typer.echo(f"lectern: {exc.filename or 'the file'} cannot be written ({exc.strerror})", err=True)

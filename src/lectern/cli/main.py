@@ -8,6 +8,8 @@ import typer
 
 from lectern.cli import ask, books, calibrate, chat, doctor, ingest, search, serve
 from lectern.cli.eval import app as evals
+from lectern.cli.jobs import app as jobs
+from lectern.cli.keys import app as keys
 from lectern.cli.threads import app as threads
 from lectern.version import __version__
 
@@ -32,7 +34,9 @@ app.command("books")(books.books)
 app.command("calibrate")(calibrate.command)
 app.command("doctor")(doctor.command)
 app.command("serve")(serve.command)
+app.add_typer(jobs, name="jobs")
 app.add_typer(threads, name="threads")
+app.add_typer(keys, name="keys")
 app.add_typer(evals, name="eval")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import math
 import secrets
 import signal
@@ -23,27 +22,21 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8420
 HIGHEST_PORT = 65_535
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where commands of this machine find such a server
 
 
 def command(
-    host: Annotated[str, typer.Option("--host", help="Loopback address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; any but loopback needs a key.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes any free one.")] = DEFAULT_PORT,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Keep every indexed book up to date as it is edited.")] = False,
 ) -> None:
-    """Serve the page and the API on this machine."""
+    """Serve the page and the API, on this machine alone or, once a key exists, to others."""
     if not 0 <= port <= HIGHEST_PORT:
         fail(f"--port must be 0 to {HIGHEST_PORT}, not {port}", 2)
-    if not _is_loopback(host):
-        fail(f"--host {host!r} can be reached by others, and there are no keys yet; use 127.0.0.1", 2)
     carry(_serve(host, port, watch=watch))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def _serve(host: str, port: int, *, watch: bool) -> None:
@@ -52,6 +45,8 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     from lectern.api.app import create_app
     from lectern.api.sse import leave_streams_to_their_runs
     from lectern.conversing.keeping import keep_tidy
+    from lectern.conversing.question_log import QuestionLog
+    from lectern.logs import configure
     from lectern.wiring import open_lectern
 
     class Server(uvicorn.Server):
@@ -66,31 +61,51 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             typer.echo(f"Lectern is ready: {url}/  (Ctrl-C stops it)")
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            ending = asyncio.create_task(lectern.end_runs())  # streams end with the runs that they follow
+            ending = asyncio.gather(lectern.end_runs(), lectern.jobs.close())  # streams end with what they follow
             await super().shutdown(sockets)
             await ending
 
     with _listen(host, port) as listener:
-        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        url = _address(host, listener.getsockname()[1])
         token = secrets.token_urlsafe(32)
-        async with open_lectern() as lectern:
+        async with open_lectern(serving=True) as lectern:
+            await _refuse_strangers(host, lectern)
             config = uvicorn.Config(
                 create_app(lectern, token, f"[{host}]" if ":" in host else host),
-                log_level="warning",
+                log_config=None,  # our own lines, in one form
                 access_log=False,
+                proxy_headers=False,  # uvicorn would believe them from loopback; LECTERN_PROXIES says whom to believe
                 timeout_graceful_shutdown=math.ceil(lectern.settings.shutdown_grace) + 5,
             )
             leave_streams_to_their_runs()
+            configure(lectern.settings.log_format, secrets=lectern.settings.secrets())
+            lectern.runs.watchers.append(QuestionLog(with_text=lectern.settings.log_questions))
             if lectern.settings.database_url is None:
                 _warn_of_sqlite(lectern.home.database)
             await lectern.talk.log.sweep()
-            with lectern.home.serving(url, token):
+            await lectern.jobs.take_up()
+            with lectern.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
                 tidying = keep_tidy(lectern.talk.threads, lectern.settings.retention_days)
                 beside = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
                 await Server(config).serve(sockets=[listener])
                 for task in beside:
                     task.cancel()
                 await asyncio.wait(beside)
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+async def _refuse_strangers(host: str, lectern: Lectern) -> None:
+    """Whoever else can reach the server needs a key, so there must be one."""
+    from lectern.api.peers import is_loopback
+
+    if not is_loopback(host) and not await lectern.keys.exist():
+        raise ConfigError(
+            f"--host {host!r} can be reached by others, and there is no key; make one first "
+            "(lectern keys create --name NAME), or use 127.0.0.1"
+        )
 
 
 async def _follow(lectern: Lectern) -> None:
@@ -124,7 +139,8 @@ def _faulty(version: tuple[int, ...]) -> bool:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Named TCP: only then does asyncio switch off Nagle's delay, which costs a response of two parts 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

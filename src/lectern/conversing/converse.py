@@ -4,10 +4,10 @@ What fails leaves a line in the turn log and the talk as it was."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from lectern.answering.turns import Question, Replied, ReplyEvent
 from lectern.conversing.topics import topics_of
@@ -15,10 +15,21 @@ from lectern.domain.clock import utc_now
 from lectern.domain.errors import BadInput, Busy, Conflict, LecternError
 from lectern.domain.queries import Scope
 from lectern.domain.replies import Answer, Exchange, Reply
-from lectern.domain.threads import SUMMARY_FROM, Beginning, Json, Run, RunState, ThreadHead, Turn, title_of
+from lectern.domain.threads import (
+    SUMMARY_FROM,
+    Beginning,
+    Json,
+    Run,
+    RunState,
+    ThreadHead,
+    Turn,
+    check_metadata,
+    title_of,
+)
 from lectern.thread_ports import ThreadStore, TurnLeases, TurnLog
 
 CONTEXT_TURNS = 20  # that a model sees at most
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +59,23 @@ class TalkRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Responder:
+    """How a talk reaches the books and whoever answers."""
+
+    answer: Callable[[Question], AsyncIterator[ReplyEvent]]
+    book: Callable[[str | None, frozenset[str] | None], Awaitable[str]]  # which book is meant
+    where: Callable[[Scope], Awaitable[object]]  # raises where a filter does not fit the book
+    summary: Callable[[Sequence[str]], Awaitable[str | None]]  # by the model, if there is one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
     """Everybody who has a part in a conversation."""
 
     threads: ThreadStore
     log: TurnLog
     leases: TurnLeases
-    answer: Callable[[Question], AsyncIterator[ReplyEvent]]
-    book: Callable[[str | None, frozenset[str] | None], Awaitable[str]]  # which book is meant
+    responder: Responder
     render: Callable[[Reply, str, str], Json]  # a reply as it is shown: with its book and its thread
     rules: TalkRules
 
@@ -86,22 +106,32 @@ async def converse(request: TurnRequest, talk: Talk) -> AsyncGenerator[TalkEvent
     await _refuse_other_use(request, talk)
     async with talk.leases.holding(request.owner, request.thread_id, request.run_id, talk.rules.patience):
         head = await talk.threads.head(request.owner, request.thread_id)
-        book_id = await _book(request, head, talk)
-        if not await talk.log.begin(_run(request)):
+        question = await _question(request, head, talk)
+        if not await _begun(request, talk):
             yield Kept(reply=await _already(request, talk))
             return
-        yield Begun(run_id=request.run_id, thread_id=request.thread_id, book_id=book_id)
-        async with aclosing(_logged(request, head, book_id, talk)) as events:
+        yield Begun(run_id=request.run_id, thread_id=request.thread_id, book_id=_book_of(question))
+        async with aclosing(_logged(request, head, question, talk)) as events:
             async for event in events:
                 yield event
+    await _summarise(request, question, talk)
+
+
+async def _begun(request: TurnRequest, talk: Talk) -> bool:
+    """Whether the attempt is in the log, and ours to make."""
+    try:
+        return await _whole(talk.log.begin(_run(request)))
+    except asyncio.CancelledError:
+        await _end(talk, request, "cancelled", None)
+        raise
 
 
 async def _logged(
-    request: TurnRequest, head: ThreadHead | None, book_id: str, talk: Talk
+    request: TurnRequest, head: ThreadHead | None, question: Question, talk: Talk
 ) -> AsyncGenerator[TalkEvent, None]:
     """The turn itself; however it fails, the log says so."""
     try:
-        async with aclosing(_turn(request, head, book_id, talk)) as events:
+        async with aclosing(_turn(request, head, question, talk)) as events:
             async for event in events:
                 yield event
     except LecternError as exc:
@@ -116,23 +146,11 @@ async def _logged(
 
 
 async def _turn(
-    request: TurnRequest, head: ThreadHead | None, book_id: str, talk: Talk
+    request: TurnRequest, head: ThreadHead | None, question: Question, talk: Talk
 ) -> AsyncGenerator[TalkEvent, None]:
-    asked_at = utc_now()
-    filters = {**(head.filters if head else {}), **request.filters}
-    filters = {name: value for name, value in filters.items() if value is not None}
-    history = await talk.threads.recent(request.owner, request.thread_id, CONTEXT_TURNS) if head else ()
-    question = Question(
-        text=request.text,
-        scope=_scope(book_id, filters),
-        top_k=request.top_k,
-        similarity_threshold=request.similarity_threshold,
-        history=history,
-        readable=request.readable,
-        stream=request.stream,
-    )
+    asked_at, book_id = utc_now(), _book_of(question)
     reply: Reply | None = None
-    async with aclosing(talk.answer(question)) as events:  # type: ignore[type-var]  # an async generator
+    async with aclosing(talk.responder.answer(question)) as events:  # type: ignore[type-var]  # an async generator
         async for event in events:
             yield event
             if isinstance(event, Replied):
@@ -157,11 +175,39 @@ async def _turn(
         turn,
         known=head is not None,
         beginning=Beginning(book_id=book_id, title=title_of(turn.question), metadata=request.metadata),
-        filters=filters,
-        summary=_summary(head, history, turn),
+        filters=_filters(request, head),
+        summary=_summary(head, question.history, turn),
     )
-    await _whole(keeping)
+    await _whole(keeping, late=True)
     yield Kept(reply=shown)
+
+
+async def _question(request: TurnRequest, head: ThreadHead | None, talk: Talk) -> Question:
+    """The question with all that the thread adds to it; whatever is wrong with it is found out here."""
+    check_metadata(request.metadata)
+    book_id = await _book(request, head, talk)
+    scope = _scope(book_id, _filters(request, head))
+    await talk.responder.where(scope)
+    return Question(
+        text=request.text,
+        scope=scope,
+        top_k=request.top_k,
+        similarity_threshold=request.similarity_threshold,
+        history=await talk.threads.recent(request.owner, request.thread_id, CONTEXT_TURNS) if head else (),
+        readable=request.readable,
+        stream=request.stream,
+    )
+
+
+def _filters(request: TurnRequest, head: ThreadHead | None) -> dict[str, Any]:
+    """Those that were given, else the thread's last; None clears one."""
+    filters = {**(head.filters if head else {}), **request.filters}
+    return {name: value for name, value in filters.items() if value is not None}
+
+
+def _book_of(question: Question) -> str:
+    assert question.scope.book_id is not None  # it was resolved before
+    return question.scope.book_id
 
 
 async def _refuse_other_use(request: TurnRequest, talk: Talk) -> None:
@@ -181,13 +227,13 @@ async def _already(request: TurnRequest, talk: Talk) -> Json:
 async def _book(request: TurnRequest, head: ThreadHead | None, talk: Talk) -> str:
     """The thread's book, or the one that is meant when it begins; and whether one more turn fits."""
     if head is None:
-        return await talk.book(request.book_id, request.readable)
+        return await talk.responder.book(request.book_id, request.readable)
     if request.book_id is not None and request.book_id != head.book_id:
         raise Conflict(f"this thread is about {head.book_id!r}; ask about {request.book_id!r} in a new one")
     most = talk.rules.max_turns
     if most and head.turn_count >= most:
         raise Conflict(f"this thread has its {most} turns; go on in a new one (leave session_id out)")
-    return await talk.book(head.book_id, request.readable)
+    return await talk.responder.book(head.book_id, request.readable)
 
 
 def _summary(head: ThreadHead | None, history: tuple[Exchange, ...], turn: Turn) -> str | None:
@@ -195,6 +241,16 @@ def _summary(head: ThreadHead | None, history: tuple[Exchange, ...], turn: Turn)
         return None
     asked = [one.standalone or one.question for one in history]
     return topics_of([*asked, turn.standalone]) or None
+
+
+async def _summarise(request: TurnRequest, question: Question, talk: Talk) -> None:
+    """Every five exchanges, the model's word for what the talk is about; nobody waits for it, and it may fail."""
+    asked = [*(one.question for one in question.history), request.text]
+    if len(asked) < SUMMARY_FROM or len(asked) % SUMMARY_FROM:
+        return
+    with suppress(LecternError):
+        if said := await talk.responder.summary(asked):
+            await _whole(talk.threads.summarise(request.owner, request.thread_id, said))
 
 
 def _run(request: TurnRequest) -> Run:
@@ -221,13 +277,14 @@ async def _end(talk: Talk, request: TurnRequest, state: RunState, error: str | N
     await _whole(talk.log.end(request.run_id, state, error))
 
 
-async def _whole(work: Coroutine[Any, Any, Any]) -> None:
-    """Not broken off in the middle: whoever cancels a turn waits for the transaction that is under way."""
+async def _whole(work: Coroutine[Any, Any, T], *, late: bool = False) -> T:
+    """Not broken off in the middle: whoever cancels a turn waits for the transaction that is under way. With `late`,
+    what succeeded all the same is not cancelled any more."""
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
-        if not task.cancelled() and task.exception() is None:
-            return  # it is done: too late to cancel
+        if late and not task.cancelled() and task.exception() is None:
+            return task.result()
         raise

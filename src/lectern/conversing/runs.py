@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
@@ -84,6 +84,11 @@ class LiveRun:
         assert isinstance(last, Kept)  # by `done`
         return last.reply
 
+    async def ended(self) -> None:
+        """Wait until nothing of it is under way any more, the tidying after its reply included."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
     def publish(self, event: RunEvent) -> None:
         """Add an event and wake everybody who follows."""
         self.events.append(event)
@@ -115,6 +120,18 @@ class LiveRun:
             self.publish(Failed(error=Unexpected("something went wrong on the server; its log has the details")))
 
 
+Outcome = Literal["answered", "refused", "failed", "cancelled"]
+
+
+def outcome_of(run: LiveRun) -> tuple[Outcome, Json | None]:
+    """How an ended run ended, and its reply if it has one."""
+    last = run.events[-1]
+    if isinstance(last, Kept):
+        return "answered" if last.reply.get("should_answer") else "refused", last.reply
+    cancelled = isinstance(last, Failed) and isinstance(last.error, Cancelled)
+    return "cancelled" if cancelled else "failed", None
+
+
 class Runs:
     """The runs of this process."""
 
@@ -124,6 +141,7 @@ class Runs:
         self._live: dict[str, LiveRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
+        self.watchers: list[Callable[[LiveRun], None]] = []  # told of every run that ended
 
     def start(self, request: TurnRequest) -> LiveRun:
         """Begin a run, or give the one that is under way with the same id."""
@@ -161,6 +179,8 @@ class Runs:
         self._tasks.discard(task)
         if not run.done:  # cancelled before its first step
             run.publish(Failed(error=Cancelled(CANCELLED)))
+        for watcher in self.watchers:
+            watcher(run)
         asyncio.get_running_loop().call_later(KEPT, self._forget, run)
 
     def _forget(self, run: LiveRun) -> None:

@@ -20,6 +20,7 @@ class Caller:
     books: frozenset[str] | None  # that may be read; None for all
     key_id: str | None = None  # None: no key exists, or a command on this machine
     reader: str | None = None  # of a publishable key: one browser
+    nameless: bool = False  # a publishable key without a reader: may read, but no conversation is its own
 
     def may_read(self, book_id: str) -> bool:
         """Whether a book is there, as far as this caller can tell."""

@@ -18,3 +18,8 @@ def in_utc(moment: datetime) -> str:
 def days_ago(days: float) -> str:
     """The moment so many days before this one."""
     return in_utc(datetime.now(UTC) - timedelta(days=days))
+
+
+def in_days(days: float) -> str:
+    """The moment so many days after this one."""
+    return in_utc(datetime.now(UTC) + timedelta(days=days))

@@ -7,6 +7,7 @@ LecternError
     UnknownThread       no such thread of yours     404 / exit 2
     UnknownRun          no such run of yours        404 / exit 2
     UnknownJob          no such job                 404 / exit 2
+    UnknownKey          no such key                 404 / exit 2
   SourceError         the author can fix it         422 / exit 2
     BookNotFound        no folder, no lessons
     BadManifest         lectern.toml is wrong
@@ -78,6 +79,12 @@ class UnknownRun(BadInput):
 
 class UnknownJob(BadInput):
     """A job that does not exist, or that the caller may not see."""
+
+    status = 404
+
+
+class UnknownKey(BadInput):
+    """A key id that was never given out."""
 
     status = 404
 

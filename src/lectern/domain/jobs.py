@@ -10,6 +10,8 @@ from lectern.domain.books import LessonPlace, LessonSource, Problem
 
 Mode = Literal["incremental", "full", "recreate"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+Origin = Literal["server", "terminal"]  # who carries a job on: only a server takes up again what a kill broke off
+OPEN: frozenset[JobStatus] = frozenset({"queued", "running"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,48 @@ class IngestionJob:
     stage_seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
     errors: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOrder:
+    """What a job was asked to do."""
+
+    book_id: str
+    folder: str  # where the book is read from
+    source: str | None = None  # as a caller named it; None: the operator's own choice
+    mode: Mode = "incremental"
+    replace: bool = False
+
+    def same_work(self, other: JobOrder) -> bool:
+        """Whether both mean the same, in whatever words."""
+        mine = (self.book_id, self.folder, self.mode, self.replace)
+        return mine == (other.book_id, other.folder, other.mode, other.replace)
+
+    def same_words(self, other: JobOrder) -> bool:
+        """Whether one could be a second try of the other."""
+        mine = (self.book_id, self.source, self.mode, self.replace)
+        return mine == (other.book_id, other.source, other.mode, other.replace)
+
+    def in_words(self, message: str) -> str:
+        """A message for callers, who are told nothing of the machine but what they have said themselves."""
+        return message.replace(self.folder, self.source or "the book's folder") if self.folder else message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """A job as the database keeps it, whoever carries it on."""
+
+    job: IngestionJob
+    order: JobOrder
+    owner: str
+    origin: Origin
+    attempts: int = 0  # how often it was begun; a graceful stop takes its own back
+    cancelling: bool = False  # somebody asked for its end
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still to come to an end."""
+        return self.job.status in OPEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,13 @@ The engine has no transaction over several operations, so a replacement takes th
 half of it. A crash in between is mended by replaying the ledger's intent. The engine holds the GIL while it works, so
 its calls stand on the event loop as they are (a thread would not free anything) and batches are kept short. It is
 never optimised while it serves: unoptimised search is exact and quick enough up to 100,000 chunks, optimising stops
-every thread.
+every thread. A server does not flush it at every step either: see `syncing`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
@@ -27,11 +28,13 @@ from lectern.index import lexical, schema
 from lectern.index.candidates import Named, Scores, candidates
 from lectern.index.conditions import AnyOf, Condition, Equals, Within, conditions_of
 from lectern.index.engine import sound
+from lectern.index.syncing import sync
 from lectern.ports import Change, Commit, IndexedChunk, T, Vector
 
-BATCH = 64  # points per engine call: a few milliseconds each, so that other tasks get their turn
+BATCH = 32  # points per engine call: a few milliseconds each, so that other tasks get their turn
 PAGE = 512
 MOST_BOOKS = 100_000
+UNFLUSHED = 20_000  # points that a server writes between two flushes: about 100 MB of the engine's log
 MOST_TEXTS = 200_000  # remembered content_hashes: about 40 MB
 
 PointId = int | UUID | str  # as the engine names it
@@ -135,8 +138,10 @@ class EdgeView:
 class EdgeIndex:
     """Chunks in a Qdrant Edge shard."""
 
-    def __init__(self, shard: qdrant.EdgeShard, collection: str) -> None:
+    def __init__(self, shard: qdrant.EdgeShard, collection: str, beside: Path | None = None) -> None:
         self._shard = shard
+        self._beside = beside  # the shard's folder, where it is to be synced by a thread
+        self._unflushed = 0
         self._lock = asyncio.Lock()
         self._texts: dict[str, str] = {}
         self.collection = collection
@@ -157,14 +162,23 @@ class EdgeIndex:
         for change in changes:
             await self._apply(change)
         reached("index.before-flush")
-        with sound(self.collection):
-            self._shard.flush()
+        await self._keep(sum(len(change.put) + len(change.drop) for change in changes))
         reached("index.flushed")
         await commit()
 
     async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
         """None: there is one version of a lesson here, under the lock."""
         return 0
+
+    async def _keep(self, points: int) -> None:
+        """Have what was written survive a power cut."""
+        self._unflushed += points
+        if self._beside is not None and self._unflushed < UNFLUSHED:
+            await asyncio.to_thread(sync, self._beside)
+            return
+        with sound(self.collection):
+            self._shard.flush()
+        self._unflushed = 0
 
     async def _apply(self, change: Change) -> None:
         async with self._lock:
@@ -247,8 +261,11 @@ READY = "lectern-ready"  # written last: a directory without it is an interrupte
 
 
 @asynccontextmanager
-async def open_edge_index(folder: Path, collection: str, dimensions: int | None) -> AsyncIterator[EdgeIndex]:
-    """The collection's index below `folder`; created on first use if dimensions are given, closed on the way out."""
+async def open_edge_index(
+    folder: Path, collection: str, dimensions: int | None, *, serving: bool = False
+) -> AsyncIterator[EdgeIndex]:
+    """The collection's index below `folder`; created on first use if dimensions are given, closed on the way out.
+    `serving`: others wait for this process while it writes."""
     path = folder / collection
     with sound(collection):
         if dimensions is None or (path / READY).exists():
@@ -256,7 +273,7 @@ async def open_edge_index(folder: Path, collection: str, dimensions: int | None)
         else:
             _clear(path)
             shard = _create(path, dimensions)
-    index = EdgeIndex(shard, collection)
+    index = EdgeIndex(shard, collection, path if serving and os.name == "posix" else None)
     try:
         yield index
     finally:

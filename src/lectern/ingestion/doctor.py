@@ -70,7 +70,7 @@ async def _alone_with(shop: Workshop, book_id: str, *, mend: bool) -> list[Findi
     """One book's findings. Its trouble is one of them, and the next book is examined all the same."""
     found: list[Finding] = []
     try:
-        with shop.alone(book_id):
+        async with shop.locks.alone(book_id):
             entry = await shop.ledger.book(book_id)  # as it stands now: it may have come or gone meanwhile
             if entry is None:
                 found += await _examine_stranger(shop, book_id, mend=mend)
@@ -227,7 +227,7 @@ async def _examine_vectors(shop: Workshop) -> AsyncIterator[Finding]:
                 used |= await _used(shop.shelf.current, entry.manifest.book_id)  # an unfinished rebuild
     except LecternError:
         return  # an embedder that cannot run here may need its vectors elsewhere
-    if shop.running:
+    if shop.locks.held:
         return  # a job has vectors in the cache whose chunks are still to come
     pruned = await shop.vectors.prune(used)
     if pruned:

@@ -4,28 +4,27 @@ throughout, and whatever is acknowledged survives a kill."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lectern.domain.books import Problem, Survey
+from lectern.domain.books import Survey
 from lectern.domain.clock import utc_now
-from lectern.domain.errors import Busy, IndexDamaged, LecternError, SourceError
+from lectern.domain.errors import IndexDamaged, LecternError, SourceError
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, Forecast, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
+from lectern.ingestion.bench import Bench, Here, ReadingOrder, ReadReplacement
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
-from lectern.ingestion.replacing import ReadReplacement, change, collections_of, intent_of, recover, retire, trusted
+from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, trusted
 from lectern.ingestion.report import Tally
 from lectern.ingestion.stamping import VectorSource, language_warning
+from lectern.job_ports import BookLocks
 from lectern.ports import BookEntry, Change, Intent, Ledger, Shelf, Stand, VectorCache
-from lectern.reading.lessons import FileChanged, ReadLesson, read_lesson
+from lectern.reading.lessons import FileChanged
 from lectern.reading.rules import ReadingRules
-from lectern.reading.survey import survey
 
 ROUNDS = 3  # how often a folder is surveyed when files change under our hands
-BATCH_CHUNKS = 192  # chunks between two commits: enough to keep every core embedding, little to lose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +37,8 @@ class IngestRequest:
     dry_run: bool = False
     replace: bool = False  # go on although the folder looks like another book
     doubted: frozenset[str] | None = None  # the doctor's: files to read again whatever the ledger says of them
+    job_id: int = 0  # of the record, where one is kept
+    queued_at: str | None = None  # when that was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,25 +49,15 @@ class Workshop:
     shelf: Shelf
     vectors: VectorCache
     rules: ReadingRules
-    running: set[str] = field(default_factory=set)  # books with a job under way
-
-    @contextmanager
-    def alone(self, book_id: str) -> Iterator[None]:
-        """One job per book at a time."""
-        if book_id in self.running:
-            raise Busy(f"{book_id!r} is being ingested already; wait until that job has ended")
-        self.running.add(book_id)
-        try:
-            yield
-        finally:
-            self.running.discard(book_id)
+    locks: BookLocks
+    bench: Bench = field(default_factory=Here)
 
 
 async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEvent]:
     """Bring the index to what the folder says. `Finished` comes last, failed or not; a dry run ends with its plan."""
-    found = await _survey(request, shop)
-    with shop.alone(found.manifest.book_id):
-        async for event in _job(request, shop, found):
+    found = await look_at(request, shop)
+    async with shop.locks.alone(found.manifest.book_id):
+        async for event in carry_out(request, shop, found):
             yield event
 
 
@@ -74,13 +65,19 @@ async def ingest_again(shop: Workshop, folder: Path, book_id: str, doubted: froz
     """For whoever is alone with the book already: read these files again, and whatever else has changed. Nothing is
     taken away before its replacement is there; what no lesson has is swept last."""
     request = IngestRequest(folder=folder, book_id=book_id, doubted=doubted)
-    async for _ in _job(request, shop, await _survey(request, shop)):
+    async for _ in carry_out(request, shop, await look_at(request, shop)):
         pass
 
 
-async def _job(request: IngestRequest, shop: Workshop, found: Survey) -> AsyncIterator[JobEvent]:
-    number = 0 if request.dry_run else await shop.ledger.next_job_id(found.manifest.book_id)
-    tally = Tally(job_id=number, book_id=found.manifest.book_id, mode=request.mode, started_at=utc_now())
+async def look_at(request: IngestRequest, shop: Workshop) -> Survey:
+    """The folder as it is now."""
+    return await shop.bench.survey(request.folder, request.book_id, shop.rules)
+
+
+async def carry_out(request: IngestRequest, shop: Workshop, found: Survey) -> AsyncIterator[JobEvent]:
+    """`ingest` for whoever has looked at the folder and is alone with the book."""
+    tally = Tally(job_id=request.job_id, book_id=found.manifest.book_id, mode=request.mode, started_at=utc_now())
+    tally.queued_at = request.queued_at or tally.queued_at
     try:
         async for event in _rounds(request, shop, found, tally):
             yield event
@@ -96,7 +93,7 @@ async def _rounds(request: IngestRequest, shop: Workshop, found: Survey, tally: 
     for rounds_left in reversed(range(ROUNDS)):
         run = await _begin(request, shop, found, tally, patient=rounds_left > 0 and not request.dry_run)
         if request.dry_run:
-            forecast = await asyncio.to_thread(run.forecast)
+            forecast = await run.forecast()
             yield Planned(job=tally.job(), plan=run.plan, forecast=forecast)
             return
         yield Planned(job=tally.job(), plan=run.plan)
@@ -105,13 +102,9 @@ async def _rounds(request: IngestRequest, shop: Workshop, found: Survey, tally: 
             async for event in run.events():
                 yield event
         except FileChanged:
-            found = await _survey(request, shop)
+            found = await look_at(request, shop)
         else:
             return
-
-
-async def _survey(request: IngestRequest, shop: Workshop) -> Survey:
-    return await asyncio.to_thread(survey, request.folder, book_id=request.book_id, rules=shop.rules)
 
 
 async def _begin(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally, *, patient: bool) -> _Run:
@@ -152,9 +145,7 @@ class _Run:
         await self._save_book(finished=False)
         total = sum(_files(replacement) for replacement in self.plan.replacements)
         done = 0
-        for batch in self._batches():
-            with self.tally.stage("read"):
-                read = await asyncio.to_thread(list, batch)
+        async for read in self._batches():
             reached("ingest.read")
             await self._replace(read)
             reached("ingest.replaced")
@@ -166,61 +157,45 @@ class _Run:
         await self._check()
         await self._retire_others()
 
-    def forecast(self) -> Forecast:
+    async def forecast(self) -> Forecast:
         """What the plan would do to the chunks; every changed lesson is read, nothing is embedded."""
         before = set(self.tally.after)
         after = set(before)
-        for batch in self._batches():
+        async for batch in self._batches():
             for one in batch:
                 after -= {chunk for record in one.replacement.retired for chunk in record.chunk_ids}
                 after |= {chunk.id for chunk in one.chunks}
                 self.tally.problems += [problem for lesson in one.lessons.values() for problem in lesson.problems]
         return Forecast(add=len(after - before), keep=len(after & before), remove=len(before - after))
 
-    def _batches(self) -> Iterator[Iterator[ReadReplacement]]:
-        """Replacements in batches of about `BATCH_CHUNKS` chunks; each is read when it is asked for."""
-        waiting = iter(self.plan.replacements)
-        exhausted = False
-
-        def batch() -> Iterator[ReadReplacement]:
-            nonlocal exhausted
-            chunks = 0
-            for replacement in waiting:
-                lessons = self._read(replacement)
-                if lessons is None:
-                    continue
-                yield ReadReplacement(replacement=replacement, lessons=lessons)
-                chunks += sum(len(lesson.chunks) for lesson in lessons.values())
-                if chunks >= BATCH_CHUNKS:
-                    return
-            exhausted = True
-
-        while not exhausted:
-            yield batch()
-
-    def _read(self, replacement: Replacement) -> dict[str, ReadLesson] | None:
-        """The lessons of a replacement; None where one will not hold still, and the old version stays."""
-        try:
-            return {
-                source.source_file: read_lesson(self.request.folder, source, self.found.manifest, self.shop.rules)
-                for source in replacement.lessons
-            }
-        except FileChanged:
-            if self.patient:
-                raise
-        message = "it changes while it is being read, so its last version stays; ingest again when it rests"
-        names = [source.source_file for source in replacement.lessons]
-        self.tally.problems += [Problem(file=name, line=None, message=message, severity="error") for name in names]
-        return None
+    async def _batches(self) -> AsyncIterator[list[ReadReplacement]]:
+        """Replacements in batches of about as many chunks as the bench takes; each is read when it is asked for."""
+        bench, waiting, done = self.shop.bench, self.plan.replacements, 0
+        while done < len(waiting):
+            order = ReadingOrder(
+                folder=self.request.folder,
+                manifest=self.found.manifest,
+                rules=self.shop.rules,
+                replacements=waiting[done : done + bench.batch],  # not all of a large book at every turn
+                enough=bench.batch,
+                patient=self.patient,
+            )
+            with self.tally.stage("read"):
+                got = await bench.read(order)
+            done += got.taken
+            self.tally.problems += got.problems
+            yield got.read
 
     async def _replace(self, batch: list[ReadReplacement]) -> None:
         """Embed what is new, then change the index."""
-        vectors = VectorSource(self.stand.embedder, self.shop.vectors, trust_cache=self.request.mode != "recreate")
+        shop, trust = self.shop, self.request.mode != "recreate"
+        vectors = VectorSource(self.stand.embedder, shop.vectors, shop.bench, trust_cache=trust)
         with self.tally.stage("embed"):
             await vectors.prepare([chunk for one in batch for chunk in one.chunks])
         reached("ingest.embedded")
         with self.tally.stage("index"):
             intents = [await self._intent(one, vectors) for one in batch]
+            await self.shop.locks.confirm(self.found.manifest.book_id)
             await change(self.shop.ledger, self.stand.index, self.found.manifest.book_id, intents)
         self.tally.embedded += vectors.embedded
         for one in batch:
@@ -233,6 +208,7 @@ class _Run:
         known = {}
         if self.request.mode != "recreate":  # which begins every stamp anew
             known = await self.stand.index.read(lambda view: view.by_ids(book_id, ids))
+        await asyncio.sleep(0)  # an index in this process answers without pause; others wait for their turn, too
         return intent_of(read, known, vectors, self.stand.embedder.fingerprint, self.found.manifest.language)
 
     async def _sweep(self) -> None:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from lectern.domain.books import LessonSource
 from lectern.domain.chunks import Chunk, StampedChunk, chunks_digest
 from lectern.domain.clock import utc_now
-from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError, ProviderError
+from lectern.domain.errors import Busy, IndexDamaged, IndexMismatch, LecternError, ProviderError
 from lectern.domain.filters import ChunkFilter
-from lectern.domain.jobs import IngestionRecord, Replacement
+from lectern.domain.jobs import IngestionRecord
+from lectern.ingestion.bench import ReadReplacement
 from lectern.ingestion.stamping import VectorSource, stamp_chunks
+from lectern.job_ports import BookLocks
 from lectern.ports import BookEntry, Change, ChunkIndex, IndexedChunk, Intent, Ledger, Shelf, Unsettled
-from lectern.reading.lessons import ReadLesson
 
 NO_COUNT = -1  # what no index holds: the count of a book of which nobody knows what it should hold
 
@@ -38,19 +39,6 @@ class Stuck:
             f"an earlier change of {self.work.book_id!r} could not be completed ({self.reason}); "
             "run: lectern doctor --mend"
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadReplacement:
-    """A replacement whose lessons have been read, by `source_file`."""
-
-    replacement: Replacement
-    lessons: Mapping[str, ReadLesson]
-
-    @property
-    def chunks(self) -> list[Chunk]:
-        """Every chunk that will stand there."""
-        return [chunk for lesson in self.lessons.values() for chunk in lesson.chunks]
 
 
 def trusted(records: Mapping[str, IngestionRecord], doubted: AbstractSet[str] | None) -> dict[str, IngestionRecord]:
@@ -98,22 +86,31 @@ async def _change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequ
     await _carry_out(ledger, index, work)
 
 
-async def recover(ledger: Ledger, shelf: Shelf, book_id: str | None = None) -> list[Stuck]:
-    """Carry out what a killed process, or a server that went away, left half done; of one book or of all. Gives what
-    cannot be carried out: it stays written down, and nothing of that book and collection is done out of turn."""
-    stuck: list[Stuck] = []
-    blocked: dict[tuple[str, str], Exception] = {}
-    for work in await ledger.unsettled():
-        if book_id not in {None, work.book_id}:
+async def recover_all(ledger: Ledger, shelf: Shelf, locks: BookLocks) -> None:
+    """The same for every book; one that another living process is working on is that process's to finish."""
+    for book_id in dict.fromkeys([work.book_id for work in await ledger.unsettled()]):
+        try:
+            async with locks.alone(book_id):
+                await recover(ledger, shelf, book_id)
+        except Busy:
             continue
-        where = (work.book_id, work.collection)
-        if where not in blocked:
+
+
+async def recover(ledger: Ledger, shelf: Shelf, book_id: str) -> list[Stuck]:
+    """Carry out what a killed process, or a server that went away, left half done, for whoever is alone with the book.
+    Gives what cannot be carried out: it stays written down, and nothing of that collection is done out of turn."""
+    stuck: list[Stuck] = []
+    blocked: dict[str, Exception] = {}
+    for work in await ledger.unsettled():
+        if work.book_id != book_id:
+            continue
+        if work.collection not in blocked:
             try:
                 await _carry_out_again(ledger, shelf, work)
             except Exception as exc:  # noqa: BLE001  # whatever it is, it must not keep the other books shut
-                blocked[where] = exc
-        if where in blocked:
-            stuck.append(Stuck(work=work, reason=blocked[where]))
+                blocked[work.collection] = exc
+        if work.collection in blocked:
+            stuck.append(Stuck(work=work, reason=blocked[work.collection]))
     return stuck
 
 
@@ -123,10 +120,12 @@ async def _carry_out_again(ledger: Ledger, shelf: Shelf, work: Unsettled) -> Non
     await _carry_out(ledger, await shelf.index(work.collection), work)
 
 
-async def verify_all(ledger: Ledger, shelf: Shelf) -> None:
-    """Look at every book once: an index that lost something is not served as if the book were shorter."""
+async def verify_all(ledger: Ledger, shelf: Shelf, locks: BookLocks) -> None:
+    """Look at every book once: an index that lost something is not served as if the book were shorter. While another
+    process changes a book, its count says nothing."""
     for entry in await ledger.books():
-        await verify(ledger, shelf, entry)
+        if not await verify(ledger, shelf, entry) and await locks.taken(entry.manifest.book_id):
+            shelf.trust(entry.manifest.book_id)
 
 
 async def verify(ledger: Ledger, shelf: Shelf, entry: BookEntry) -> bool:

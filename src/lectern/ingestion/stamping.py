@@ -3,7 +3,6 @@ payload, and vectors that will say little are said to."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +10,7 @@ from lectern.domain.books import Manifest, Problem
 from lectern.domain.chunks import Chunk, Stamp, StampedChunk
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import ProviderError
+from lectern.ingestion.bench import Bench
 from lectern.ports import Embedder, Vector, VectorCache
 
 
@@ -22,9 +22,10 @@ def vector_key(fingerprint: str, text: str) -> str:
 class VectorSource:
     """The vectors of a batch: from the cache where they are known, else from the embedder, once."""
 
-    def __init__(self, embedder: Embedder, cache: VectorCache, *, trust_cache: bool) -> None:
+    def __init__(self, embedder: Embedder, cache: VectorCache, bench: Bench, *, trust_cache: bool) -> None:
         self._embedder = embedder
         self._cache = cache
+        self._bench = bench
         self._trust_cache = trust_cache
         self._windows: dict[str, tuple[str, ...]] = {}
         self._vectors: dict[str, Vector] = {}
@@ -32,10 +33,10 @@ class VectorSource:
 
     async def prepare(self, chunks: Sequence[Chunk]) -> None:
         """Get every vector that these chunks need."""
-        texts = await asyncio.to_thread(self._cut, chunks)
+        texts = await self._cut(chunks)
         known = await self._cache.vectors(list(texts)) if self._trust_cache else {}
         missing = {key: text for key, text in texts.items() if key not in known}
-        vectors = await self._embedder.embed(list(missing.values()), purpose="passage")
+        vectors = await self._bench.embed(self._embedder, list(missing.values()))
         if len(vectors) != len(missing):
             raise ProviderError(
                 self._embedder.fingerprint, f"gave {len(vectors)} vectors for {len(missing)} texts; nothing was indexed"
@@ -45,11 +46,11 @@ class VectorSource:
         self._vectors |= known | fresh
         self.embedded += len(missing)
 
-    def _cut(self, chunks: Sequence[Chunk]) -> dict[str, str]:
-        """Every window of these chunks, by its vector's name; tokenizing takes long enough to keep it off the loop."""
+    async def _cut(self, chunks: Sequence[Chunk]) -> dict[str, str]:
+        """Every window of these chunks, by its vector's name."""
+        passages = [(chunk.trail, chunk.text) for chunk in chunks]
         texts: dict[str, str] = {}
-        for chunk in chunks:
-            windows = self._embedder.passages(chunk.trail, chunk.text)
+        for chunk, windows in zip(chunks, await self._bench.windows(self._embedder, passages), strict=True):
             keys = tuple(vector_key(self._embedder.fingerprint, window) for window in windows)
             self._windows[chunk.id] = keys
             texts |= zip(keys, windows, strict=True)

@@ -18,19 +18,20 @@ OURS = (IntegrityError, DataError, ProgrammingError)  # about what was asked, no
 @asynccontextmanager
 async def transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     """All of what is done with it, or nothing."""
-    async with _speaking(), engine.begin() as connection:
+    async with speaking(), engine.begin() as connection:
         yield connection
 
 
 @asynccontextmanager
 async def reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     """For looking, not for changing."""
-    async with _speaking(), engine.connect() as connection:
+    async with speaking(), engine.connect() as connection:
         yield connection
 
 
 @asynccontextmanager
-async def _speaking() -> AsyncIterator[None]:
+async def speaking() -> AsyncIterator[None]:
+    """Around whatever talks to the database."""
     try:
         yield
     except OURS:

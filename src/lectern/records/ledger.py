@@ -3,6 +3,7 @@ after, so a process killed in between leaves a note that the next one carries ou
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator, Sequence
@@ -13,12 +14,11 @@ from sqlalchemy import Row, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from lectern.domain.books import LessonPlace
-from lectern.domain.clock import utc_now
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import IngestionRecord
 from lectern.ports import BookEntry, Intent, Unsettled
 from lectern.records import bodies
-from lectern.records.tables import books, intents, jobs, lessons
+from lectern.records.tables import books, intents, lessons
 
 SLICE = 500  # SQLite limits the variables of one statement
 
@@ -126,7 +126,8 @@ class SqlLedger:
 
     async def intend(self, book_id: str, collection: str, planned: Sequence[Intent]) -> int:
         """Write down what is about to happen; gives the number to settle it with, which is also its generation."""
-        values = {"book_id": book_id, "collection": collection, "body": bodies.intents_to_bytes(planned)}
+        body = await asyncio.to_thread(bodies.intents_to_bytes, planned)  # megabytes of JSON to be compressed
+        values = {"book_id": book_id, "collection": collection, "body": body}
         async with self._engine.begin() as connection:
             made = insert(intents).values(**values).returning(intents.c.number)
             number = int((await connection.execute(made)).scalar_one())
@@ -171,12 +172,6 @@ class SqlLedger:
             )
             for row in rows
         ]
-
-    async def next_job_id(self, book_id: str) -> int:
-        """An increasing number for the next job."""
-        async with self._engine.begin() as connection:
-            made = insert(jobs).values(book_id=book_id, queued_at=utc_now()).returning(jobs.c.job_id)
-            return int((await connection.execute(made)).scalar_one())
 
 
 class SqlGenerations:

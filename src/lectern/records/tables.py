@@ -61,8 +61,18 @@ jobs = Table(
     Column("job_id", Integer, primary_key=True, autoincrement=True),
     Column("book_id", String(64), nullable=False),
     Column("queued_at", String(30), nullable=False),
+    Column("owner", String(120), nullable=False),
+    Column("request", Text, nullable=False),  # JSON: the order, and who carries it on
+    Column("status", String(10), nullable=False),
+    Column("report", Text, nullable=False),  # JSON: the job's figures
+    Column("problems", Text, nullable=False),  # JSON: its warnings and errors, which no list needs
+    Column("idempotency_key", String(255)),
+    Column("cancelling", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),
     sqlite_autoincrement=True,
 )
+Index("jobs_by_status", jobs.c.status)
+Index("jobs_once", jobs.c.owner, jobs.c.idempotency_key, unique=True)
 
 vectors = Table(
     "vectors",

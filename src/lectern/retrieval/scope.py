@@ -20,6 +20,7 @@ async def resolve_book(
     known = {entry.manifest.book_id: entry for entry in await ledger.books()}
     if readable is not None:
         known = {name: entry for name, entry in known.items() if name in readable}
+        default = default if default in known else None  # not even its name is for everybody
     wanted = book_id if book_id is not None else default if len(known) != 1 else next(iter(known))
     if wanted is None and known:
         raise BadInput(f"several books are indexed, say which by book_id: {', '.join(known)}", field="book_id")

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import UUID4, Field, StringConstraints
+from pydantic import UUID4, ConfigDict, Field, StringConstraints
 
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
@@ -18,6 +18,15 @@ Out = TypeVar("Out", bound=Response)
 
 class ChatRequest(Filters):
     """A question about a book."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"message": "How do ROS 2 nodes communicate?"},
+                {"message": "How do ROS 2 nodes communicate?", "hardware_tier_filter": 2, "top_k": 5, "stream": False},
+            ]
+        }
+    )
 
     message: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
     session_id: UUID4 | None = Field(default=None, description="UUID v4 of the conversation; made up when left out.")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lectern.domain.books import Layer, Level
 from lectern.domain.queries import Scope
 
 
@@ -31,8 +32,8 @@ class Filters(Request):
     chapter_min: int | None = Field(default=None, ge=0, le=2**31)
     chapter_max: int | None = Field(default=None, ge=0, le=2**31)
     lesson_filter: int | None = Field(default=None, ge=0, le=2**31)
-    proficiency_levels: list[str] | None = Field(default=None, description="Any of these.")
-    layer_filter: str | None = None
+    proficiency_levels: list[Level] | None = Field(default=None, min_length=1, description="Any of these.")
+    layer_filter: Layer | None = None
     parent_doc_id: str | None = Field(default=None, description="One lesson only.")
 
     def scope(self) -> Scope:
@@ -65,6 +66,17 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """How a route documents the errors it can give."""
     shape = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": HTTPStatus(status).phrase, "content": shape} for status in statuses}
+
+
+def event_stream(*names: str) -> dict[int | str, dict[str, Any]]:
+    """How a route documents its Server-Sent Events; the schema is one event's."""
+    data = {"type": "string", "contentMediaType": "application/json"}
+    event = {
+        "type": "object",
+        "properties": {"event": {"enum": list(names)}, "data": data, "id": {"type": "string"}},
+        "required": ["event", "data", "id"],
+    }
+    return {200: {"description": "Server-Sent Events", "content": {"text/event-stream": {"schema": event}}}}
 
 
 class Health(Response):

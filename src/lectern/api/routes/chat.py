@@ -3,7 +3,7 @@ that goes away ends nothing."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header
@@ -15,12 +15,10 @@ from lectern.api.sse import live_events, stored_events, stream_of
 from lectern.api.talking import turn_request
 from lectern.domain.errors import UnknownRun
 from lectern.schemas.chat import ChatRequest, ChatResponse
-from lectern.schemas.common import problems
+from lectern.schemas.common import event_stream, problems
 from lectern.schemas.runs import RunOut
 
-EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Server-Sent Events"}
-}
+EVENTS = event_stream("status", "sources", "delta", "reply", "error")
 router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 409, 413, 422, 429, 503))
 IdempotencyKey = Annotated[
     str | None,

@@ -8,6 +8,8 @@ const form = document.getElementById("ask");
 const input = document.getElementById("question");
 const button = form.querySelector("button");
 const shelf = document.getElementById("book");
+const fresh = document.getElementById("fresh");
+const keyForm = document.getElementById("key");
 
 function node(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -47,44 +49,89 @@ function sourceList(sources) {
   return list;
 }
 
-function show(question, reply) {
-  const turn = node("div", { class: reply.should_answer ? "turn answer" : "turn refusal" }, node("h2", {}, question));
-  turn.append(replyText(reply.response, reply.sources));
+// A turn as it grows: the question, then checked text, then the reply, which replaces what was there.
+function begin(question) {
+  const turn = node("div", { class: "turn" }, node("h2", {}, question));
+  const text = node("div", { class: "reply", "aria-busy": "true" }, "…");
+  turn.append(text);
+  talk.append(turn);
+  turn.scrollIntoView({ block: "start" });
+  let shown = "";
+  return {
+    add(more) {
+      shown += more;
+      text.textContent = shown;
+    },
+    finish(reply) {
+      turn.replaceChildren(node("h2", {}, question), ...parts(reply));
+      turn.className = reply.should_answer ? "turn answer" : "turn refusal";
+    },
+    fail(message) {
+      turn.className = "turn error";
+      turn.replaceChildren(node("h2", {}, question), node("div", { class: "reply", role: "alert" }, message));
+    },
+  };
+}
+
+function parts(reply) {
+  const shown = [replyText(reply.response, reply.sources)];
   if (reply.should_answer) {
-    turn.append(node("p", { class: "quiet" }, node("span", { class: "level" }, `${reply.confidence_level} confidence`), ` · ${reply.model}`));
-    turn.append(sourceList(reply.sources));
+    shown.push(node("p", { class: "quiet" }, node("span", { class: "level" }, `${reply.confidence_level} confidence`), ` · ${reply.model}`));
+    shown.push(sourceList(reply.sources));
   } else if (reply.nearest.length) {
     const near = node("p", { class: "quiet" }, "Nearest lessons: ");
     reply.nearest.forEach((lesson, i) => near.append(i ? " · " : "", node("a", openIn(lesson), lesson.title)));
-    turn.append(near);
+    shown.push(near);
   }
-  talk.append(turn);
-  turn.scrollIntoView({ block: "start" });
-}
-
-function showError(question, message) {
-  talk.append(node("div", { class: "turn error" }, node("h2", {}, question), node("div", { class: "reply", role: "alert" }, message)));
-}
-
-async function call(path, options) {
-  const response = await fetch(path, options);
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.detail || response.statusText);
-  return body;
+  return shown;
 }
 
 async function ask(question) {
   button.disabled = true;
+  const turn = begin(question);
   try {
-    const body = JSON.stringify({ message: question, book_id: shelf.value || null });
-    show(question, await call("chat/run", { method: "POST", headers: { "Content-Type": "application/json" }, body }));
+    const body = { message: question };
+    if (session()) body.session_id = session();
+    else if (shelf.value) body.book_id = shelf.value;
+    const reply = await follow(body, (name, data) => name === "delta" && turn.add(data.text));
+    turn.finish(reply);
+    remember(reply.session_id);
     input.value = "";
   } catch (problem) {
-    showError(question, `That did not work: ${problem.message}. Your question is still in the box; try again.`);
+    turn.fail(`That did not work: ${problem.message}. Your question is still in the box; try again.`);
+    if (problem.status === 401) askForKey();
   } finally {
     button.disabled = false;
     input.focus();
   }
+}
+
+// The conversation lives as long as the tab; the server keeps it longer.
+function session() {
+  return sessionStorage.getItem("session");
+}
+
+function remember(id) {
+  if (id) sessionStorage.setItem("session", id);
+  else sessionStorage.removeItem("session");
+  fresh.hidden = !id;
+}
+
+async function takeUp() {
+  if (!session()) return;
+  try {
+    const thread = await call(`threads/${session()}/export`);
+    shelf.value = thread.book_id;
+    for (const turn of thread.turns) begin(turn.question).finish(turn.reply);
+    remember(session());
+  } catch {
+    remember(null); // gone, or another key's: begin anew
+  }
+}
+
+function askForKey() {
+  keyForm.hidden = false;
+  keyForm.querySelector("input").focus();
 }
 
 async function openLesson(id, book) {
@@ -110,6 +157,20 @@ form.addEventListener("submit", (event) => {
   if (question && !button.disabled) ask(question);
 });
 
+fresh.addEventListener("click", () => {
+  remember(null);
+  talk.replaceChildren();
+  input.focus();
+});
+
+shelf.addEventListener("change", () => fresh.click());  // a conversation is about one book
+
+keyForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem("key", new FormData(keyForm).get("key").trim());
+  location.reload();
+});
+
 // One book needs no choice; of several the reader picks one, or comes with ?book=ID.
 async function openShelf(wanted) {
   const books = await call("books");
@@ -120,5 +181,8 @@ async function openShelf(wanted) {
 }
 
 const given = new URLSearchParams(location.search);
-openShelf(given.get("book")).catch((problem) => showError("", `The books cannot be listed: ${problem.message}.`));
+openShelf(given.get("book")).then(takeUp).catch((problem) => {
+  begin("").fail(`The books cannot be listed: ${problem.message}.`);
+  if (problem.status === 401) askForKey();
+});
 if (given.get("lesson")) openLesson(given.get("lesson"), given.get("book"));

@@ -1,0 +1,88 @@
+"""Jobs as Server-Sent Events: `planned`, `progress` …, and last `finished` or `error`. An event's id says of which
+attempt it is: a client that comes back after the server died must not wait for numbers of the attempt before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from sse_starlette import ServerSentEvent
+
+from lectern.api.errors import problem_body
+from lectern.domain.errors import LecternError, Overloaded
+from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned
+from lectern.jobs.live import LiveEvent, LiveJob
+from lectern.jobs.runner import Jobs
+from lectern.schemas.jobs import IngestionJob
+
+POLLED = 1.0  # seconds between two looks at a job that another process carries on
+COUNTED = ("new", "modified", "moved", "deleted", "unchanged")
+
+
+class JobFailed(LecternError):
+    """A job that could not go on, to whoever follows it."""
+
+
+async def live_events(live: LiveJob, last_event_id: str | None) -> AsyncIterator[ServerSentEvent]:
+    """The events of a job of this process, after the one that arrived last."""
+    async for number, event in live.follow(_after(live, last_event_id)):
+        name, body = _named(event, live.record)
+        yield _frame(name, body, f"{live.record.attempts}-{number}")
+
+
+async def stored_events(record: JobRecord, jobs: Jobs) -> AsyncIterator[ServerSentEvent]:
+    """The same for a job that this process does not carry on: how far it is, and how it ended."""
+    seen = record
+    while record.open and not jobs.closed:
+        await asyncio.sleep(POLLED)
+        record = await jobs.record(record.job.job_id, None)
+        if record.open and record != seen:
+            seen = record
+            yield _frame("progress", {"job": IngestionJob.of(record).model_dump()}, f"{record.attempts}-0")
+    name, body = _ended(record)
+    yield _frame(name, body, f"{record.attempts}-0")
+
+
+def _after(live: LiveJob, last_event_id: str | None) -> int:
+    """Where to go on. What is not one of our ids begins at the beginning; whoever has seen the end sees it again."""
+    attempt, _, number = (last_event_id or "").partition("-")
+    if attempt != str(live.record.attempts) or not (number.isascii() and number.isdecimal()):
+        return 0
+    return min(int(number), len(live.events) - live.done)
+
+
+def _named(event: LiveEvent, record: JobRecord) -> tuple[str, dict[str, Any]]:
+    match event:
+        case Planned():
+            return "planned", {"job": _job(replace(record, job=event.job)), "files": _counts(event.plan)}
+        case LessonsIndexed():
+            then = _job(replace(record, job=event.job))
+            return "progress", {"job": then, "done": event.done, "total": event.total}
+        case Finished():
+            return _ended(replace(record, job=event.job))
+        case _:
+            return "error", problem_body(event.error).model_dump()
+
+
+def _ended(record: JobRecord) -> tuple[str, dict[str, Any]]:
+    job = _job(record)
+    if record.open:
+        return "error", problem_body(Overloaded("this server is stopping; ask again in a moment")).model_dump()
+    if record.job.status != "failed":
+        return "finished", {"job": job}
+    return "error", {**problem_body(JobFailed(job["error_message"])).model_dump(), "job": job}
+
+
+def _job(record: JobRecord) -> dict[str, Any]:
+    return IngestionJob.of(record).model_dump()
+
+
+def _counts(plan: Plan) -> dict[str, int]:
+    return {name: len(getattr(plan, name)) for name in COUNTED}
+
+
+def _frame(name: str, body: dict[str, Any], number: str) -> ServerSentEvent:
+    return ServerSentEvent(data=json.dumps(body), event=name, id=number, sep="\n")

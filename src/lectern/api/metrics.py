@@ -1,0 +1,57 @@
+"""What a server counts, in Prometheus' text form. One registry an application, so that two in a process do not meet."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from lectern.conversing.runs import LiveRun, Runs, outcome_of
+from lectern.version import __version__
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """Counters of one application."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.registry = CollectorRegistry()
+        Gauge("lectern_info", "The version that runs.", ["version"], registry=self.registry).labels(__version__).set(1)
+        self._requests = Counter(
+            "lectern_http_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "lectern_http_request_seconds",
+            "From request to last byte.",
+            ["route"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._questions = Counter(
+            "lectern_questions", "Questions by how they ended.", ["outcome"], registry=self.registry
+        )
+        self._question_seconds = Histogram(
+            "lectern_question_seconds", "From question to reply.", buckets=SECONDS, registry=self.registry
+        )
+        self._tokens = Counter("lectern_tokens", "Tokens that models used.", registry=self.registry)
+        active = Gauge("lectern_runs_active", "Questions that are being answered.", registry=self.registry)
+        active.set_function(lambda: runs.active)
+        runs.watchers.append(self.question)
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """One request was answered."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def question(self, run: LiveRun) -> None:
+        """One run ended."""
+        outcome, reply = outcome_of(run)
+        self._questions.labels(outcome).inc()
+        if reply is not None:
+            self._question_seconds.observe(float(reply["total_time_ms"]) / 1000)
+            self._tokens.inc(int(reply["tokens_used"]))
+
+    def text(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        return generate_latest(self.registry)

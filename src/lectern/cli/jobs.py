@@ -1,0 +1,95 @@
+"""`lectern jobs`: ingestions, under way and past, whoever began them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import act, only
+from lectern.cli.options import Direct, Json
+from lectern.cli.render import carry, fail, print_json
+
+app = typer.Typer(help="List, read, start and cancel ingestions.", no_args_is_help=True, rich_markup_mode=None)
+JobId = Annotated[int, typer.Argument(metavar="JOB", min=1, max=2**31 - 1, help="The job's number.")]
+MODES = ("incremental", "full", "recreate")
+
+
+@app.command("list")
+def list_jobs(
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many.")] = 20,
+    book: Annotated[str | None, typer.Option("--book", help="Only this book's.")] = None,
+    *,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """List ingestions, the newest first."""
+
+    async def work() -> list[dict[str, Any]]:
+        return [line async for line in act("jobs", {"limit": limit, "book": book}, direct=direct)]
+
+    found = carry(work())
+    if json:
+        print_json(found)
+        return
+    if not found:
+        typer.echo("No ingestion yet; begin one with: lectern ingest PATH")
+    for job in found:
+        typer.echo(_line(job))
+
+
+@app.command("show")
+def show(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
+    """Show an ingestion with its report."""
+    _print(carry(only("job", {"job_id": job_id}, direct=direct)), json=json)
+
+
+@app.command("cancel")
+def cancel(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
+    """End an ingestion; what was finished is kept."""
+    _print(carry(only("cancel_job", {"job_id": job_id}, direct=direct)), json=json)
+
+
+@app.command("start")
+def start(
+    book: Annotated[str, typer.Argument(metavar="BOOK", help="The book's id.")],
+    source: Annotated[
+        Path | None, typer.Option("--source", help="The book's folder; default: where it was read from before.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="incremental, full or recreate.")] = "incremental",
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Go on although the folder looks like another book.")
+    ] = False,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Have a running server ingest a book, and do not wait for it; without one, ingest it here and now."""
+    if mode not in MODES:
+        fail(f"--mode must be one of {', '.join(MODES)}, not {mode!r}", 2)
+    if source is not None and not source.is_dir():
+        fail(f"there is no folder {str(source)!r}; name the folder that holds the book's Markdown files", 2)
+    folder = None if source is None else str(source.resolve())
+    params = {"book": book, "source": folder, "mode": mode, "replace": replace}
+    _print(carry(only("start_job", params, direct=direct)), json=json)
+
+
+def _print(job: dict[str, Any], *, json: bool) -> None:
+    if json:
+        print_json(job)
+        return
+    typer.echo(_line(job))
+    if job["error_message"]:
+        typer.echo(f"   {job['error_message']}")
+    if job["completed_at"] and job["status"] == "completed":
+        from lectern.cli.ingest import show_job
+
+        show_job(job)
+
+
+def _line(job: dict[str, Any]) -> str:
+    took = f"{job['duration_seconds']:.1f} s" if job["duration_seconds"] is not None else ""
+    return (
+        f"{job['job_id']:>5}  {job['status']:<9}  {job['queued_at']}  {job['book_id']}  {job['mode']}  {took}".rstrip()
+    )

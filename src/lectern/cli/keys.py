@@ -1,0 +1,111 @@
+"""`lectern keys`: who may use the API over HTTP. Commands on this machine need none."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from lectern.cli.acting import act, only
+from lectern.cli.options import Direct, Json
+from lectern.cli.render import carry, print_json
+
+app = typer.Typer(help="Make, list, rotate and revoke keys.", no_args_is_help=True, rich_markup_mode=None)
+KeyId = Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's id: the part between the two underscores.")]
+Days = Annotated[float | None, typer.Option("--expires", metavar="DAYS", help="Days until it expires.")]
+
+
+class RightName(StrEnum):
+    """What a key may allow."""
+
+    READ = "read"
+    CHAT = "chat"
+    INGEST = "ingest"
+    ADMIN = "admin"
+
+
+DEFAULT = [RightName.READ, RightName.CHAT]
+
+
+@app.command("create")
+def create(  # noqa: PLR0913  # one parameter for each thing a key has
+    name: Annotated[str, typer.Option("--name", help="What you will know it by.")],
+    book: Annotated[list[str] | None, typer.Option("--book", help="Only this book; may be repeated.")] = None,
+    right: Annotated[
+        list[RightName], typer.Option("--right", help="What it allows; may be repeated.", show_default="read, chat")
+    ] = DEFAULT,
+    expires: Days = None,
+    origin: Annotated[
+        list[str] | None, typer.Option("--origin", help="A page's origin (publishable keys); may be repeated.")
+    ] = None,
+    *,
+    publishable: Annotated[
+        bool, typer.Option("--publishable", help="For a page's source: one book, read and chat, listed origins.")
+    ] = False,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Make a key. Its text is shown now and never again."""
+    params = {
+        "name": name,
+        "books": book or [],
+        "rights": [one.value for one in right],
+        "days": expires,
+        "origins": origin or [],
+        "publishable": publishable,
+    }
+    made = carry(only("create_key", params, direct=direct))
+    for missing in made["not_indexed"]:
+        typer.echo(f"lectern: no book {missing!r} is indexed yet; the key will see it when it is", err=True)
+    _print_issued(made, json=json)
+
+
+@app.command("list")
+def list_keys(*, direct: Direct = False, json: Json = False) -> None:
+    """List every key, revoked ones too; never their text."""
+
+    async def work() -> list[dict[str, Any]]:
+        return [line async for line in act("keys", {}, direct=direct)]
+
+    found = carry(work())
+    if json:
+        print_json(found)
+        return
+    if not found:
+        typer.echo("No key yet: whoever reaches this machine's loopback address may ask. See: lectern keys create")
+    for key in found:
+        books = "every book" if key["books"] is None else ", ".join(key["books"])
+        times = f"expires {key['expires_at'] or 'never'}, used {key['last_used_at'] or 'never'}"
+        kind = "" if key["kind"] == "secret" else f" ({key['kind']}: {', '.join(key['origins'])})"
+        rights = "+".join(key["rights"])
+        typer.echo(f"{key['key_id']}  {key['state']:7}  {rights}  {books}  {times}  {key['name']}{kind}")
+
+
+@app.command("rotate")
+def rotate(
+    key_id: KeyId,
+    grace: Annotated[float, typer.Option("--grace", metavar="HOURS", help="Hours that the old text still works.")] = 0,
+    expires: Days = None,
+    *,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Give a key another text; its rights and its conversations stay. The old text stops at once."""
+    params = {"key_id": key_id, "grace": grace, "days": expires}
+    _print_issued(carry(only("rotate_key", params, direct=direct)), json=json)
+
+
+@app.command("revoke")
+def revoke(key_id: KeyId, *, direct: Direct = False, json: Json = False) -> None:
+    """Let a key open nothing any more, within 5 seconds on every server."""
+    gone = carry(only("revoke_key", {"key_id": key_id}, direct=direct))
+    print_json(gone) if json else typer.echo(f"Revoked {key_id} ({gone['name']})")
+
+
+def _print_issued(made: dict[str, Any], *, json: bool) -> None:
+    if json:
+        print_json(made)
+        return
+    typer.echo(made["key"])
+    typer.echo(f"Key {made['key_id']} ({made['name']}). Keep it now: it is not shown again.", err=True)

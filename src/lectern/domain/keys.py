@@ -1,0 +1,149 @@
+"""API keys as values. A key is shown once, when it is made; what names it afterwards, in lists, logs and limits, is its
+id, which opens nothing. A publishable key stands in a page's source, so it is worth little: one book, reading and
+asking, from listed origins."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import string
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from lectern.domain.callers import RIGHTS, Right
+from lectern.domain.errors import BadInput
+
+KeyKind = Literal["secret", "publishable"]
+KeyState = Literal["active", "expired", "revoked"]
+PREFIXES: dict[KeyKind, str] = {"secret": "lk", "publishable": "lp"}
+PUBLISHABLE_RIGHTS: frozenset[Right] = frozenset({"read", "chat"})
+DEFAULT_RIGHTS: tuple[Right, ...] = ("read", "chat")
+SIGNS = string.ascii_letters + string.digits
+SECRET_LENGTH = 32  # of 62 signs: 190 random bits
+ID_LENGTH = 12
+NAME_LENGTH = 100
+MOST_DAYS = 36_500  # a hundred years; a date must stay one that every database can write
+MOST_HOURS = 24 * 90
+PORTS = {"http": 80, "https": 443}
+_KEY = re.compile(rf"(?:lk|lp)_([a-z0-9]{{{ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}", re.ASCII)
+_BOOK = re.compile(r"[^\W_A-Z-][^\W_A-Z]*(?:-[^\W_A-Z]+)*")  # a slug: letters of any script, digits, hyphens
+BOOK_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key without its secret."""
+
+    key_id: str
+    name: str
+    kind: KeyKind
+    owner: str  # of its threads; rotation keeps it
+    rights: frozenset[Right]
+    books: frozenset[str] | None  # that may be read; None for all
+    origins: frozenset[str]  # of pages that may use it, if it is publishable
+    created_at: str
+    expires_at: str | None = None
+    revoked_at: str | None = None
+    last_used_at: str | None = None
+
+    def state(self, now: str) -> KeyState:
+        """Whether it opens anything at a moment."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedKey:
+    """A key in the one moment in which its text is known."""
+
+    key: Key
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRequest:
+    """A key that somebody wants; one that cannot be is refused here."""
+
+    name: str
+    kind: KeyKind = "secret"
+    rights: frozenset[Right] = frozenset(DEFAULT_RIGHTS)
+    books: frozenset[str] | None = None
+    origins: frozenset[str] = frozenset()
+    days: float | None = None  # until it expires
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or len(self.name) > NAME_LENGTH or not self.name.isprintable():
+            raise BadInput(f"a key needs a name of 1 to {NAME_LENGTH} printable characters", field="name")
+        if not self.rights or not self.rights <= set(RIGHTS):
+            raise BadInput(f"a key needs at least one right of {', '.join(RIGHTS)}", field="rights")
+        for book in self.books or ():
+            if len(book) > BOOK_LENGTH or not _BOOK.fullmatch(book):
+                raise BadInput(f"{book!r} cannot be a book's id; see: lectern books", field="books")
+        if self.books is not None and not self.books:
+            raise BadInput("name at least one book, or none at all for every book", field="books")
+        refuse_days(self.days)
+        if self.kind == "publishable":
+            self._refuse_powerful()
+        elif self.origins:
+            raise BadInput("only a publishable key has origins; add --publishable, or leave them out", field="origins")
+
+    def _refuse_powerful(self) -> None:
+        """Everybody who opens the page can read the key."""
+        if not self.rights <= PUBLISHABLE_RIGHTS:
+            raise BadInput("a publishable key may read and chat, nothing else", field="rights")
+        if self.books is None or len(self.books) != 1:
+            raise BadInput("a publishable key is for exactly one book; name it with --book", field="books")
+        if not self.origins:
+            raise BadInput(
+                "a publishable key needs the origins of its pages: --origin https://example.org", field="origins"
+            )
+
+
+def refuse_days(days: float | None) -> None:
+    """Refuse a time that no key can live."""
+    if days is not None and not 0 < days <= MOST_DAYS:
+        raise BadInput(f"a key lives for more than 0 and at most {MOST_DAYS} days, not {days:g}", field="expires")
+
+
+def new_key_id() -> str:
+    """An id that no other key has."""
+    return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(ID_LENGTH))
+
+
+def new_text(kind: KeyKind, key_id: str) -> str:
+    """A key's text, with a new secret."""
+    secret = "".join(secrets.choice(SIGNS) for _ in range(SECRET_LENGTH))
+    return f"{PREFIXES[kind]}_{key_id}_{secret}"
+
+
+def key_id_in(text: str) -> str | None:
+    """The id that a key's text names; None for what cannot be a key."""
+    found = _KEY.fullmatch(text)
+    return found[1] if found else None
+
+
+def digest_of(text: str) -> str:
+    """What is kept of a key. One SHA-256 is enough: nobody can try all 190-bit secrets, however fast the hash."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def origin_of(given: str) -> str:
+    """An origin as browsers send it: scheme, host and port, nothing else."""
+    wrong = BadInput(f"{given!r} is no origin; write it like https://example.org or http://localhost:3000")
+    try:
+        parts = urlsplit(given.strip())
+        port = parts.port
+    except ValueError:
+        raise wrong from None
+    clean = parts.path in ("", "/") and not parts.query and not parts.fragment and "@" not in parts.netloc
+    if parts.scheme not in PORTS or not parts.hostname or not clean or not _plain(parts.hostname):
+        raise wrong
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{'' if port in (None, PORTS[parts.scheme]) else f':{port}'}"
+
+
+def _plain(host: str) -> bool:
+    return re.fullmatch(r"[a-z0-9._:-]+", host, re.ASCII) is not None

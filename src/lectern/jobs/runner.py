@@ -1,0 +1,272 @@
+"""Jobs belong to the server. Each has a record before anything is done and is carried on in a task of its own; nothing
+but its end, `cancel` or the server's stop breaks it off. Whoever has a job is alone with its book from the moment it is
+queued: a job whose book nobody is alone with has lost its process, and is taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lectern.domain.books import Survey
+from lectern.domain.errors import BadInput, Busy, LecternError, Overloaded, UnknownJob
+from lectern.domain.jobs import JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
+from lectern.domain.threads import LOCAL_OWNER
+from lectern.ingestion.ingest import IngestRequest, Workshop, ingest, look_at
+from lectern.job_ports import JobLog
+from lectern.jobs.carrying import Carrier, request_of
+from lectern.jobs.live import JobCancelled, LiveJob, Stopped
+from lectern.jobs.orders import folder_of, plan_of, verdict_on
+from lectern.reading.slugs import slugged
+
+MOST_OPEN = 50  # jobs that one process has queued
+KEPT = 300.0  # seconds that an ended job's events can be followed; its record stays
+PATROL = 30.0  # seconds between two looks for jobs whose process died, where several share a database
+TRIES, AGAIN = 20, 0.1  # how often, and after how many seconds, a job is looked for that has no record yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRules:
+    """How jobs are treated here."""
+
+    serving: bool = False  # jobs outlive the request; without it they are a command's, and end with it
+    shared: bool = False  # several processes have this database
+    roots: Sequence[Path] = ()  # folders below which a caller may name a source
+
+
+class Jobs:
+    """The jobs of this process, and the records of all."""
+
+    def __init__(self, shop: Workshop, records: JobLog, rules: JobRules) -> None:
+        self.records = records
+        self.serving = rules.serving
+        self._shop = shop
+        self._rules = rules
+        self._carrier = Carrier(shop, records, serving=rules.serving)
+        self._live: dict[int, LiveJob] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._patrol: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def order(
+        self, book_id: str, source: str | None, mode: Mode, *, replace: bool, readable: frozenset[str] | None
+    ) -> JobOrder:
+        """What a caller asks for, checked: the book is theirs, and the folder may be read."""
+        folder = await folder_of(book_id, source, readable, self._shop.ledger, self._rules.roots)
+        return JobOrder(book_id=book_id, folder=folder, source=source, mode=mode, replace=replace)
+
+    async def plan(self, order: JobOrder) -> Planned:
+        """What the job would do; nothing is changed."""
+        return await plan_of(order, self._shop)
+
+    async def start(self, order: JobOrder, *, owner: str, key: str | None = None) -> JobRecord:
+        """Queue a job; the same request gets the job that is queued or running for it, another a conflict."""
+        if key is not None and (known := await self._tried(order, owner, key)):
+            return known
+        record, _ = await self._start(order, owner=owner, key=key)
+        return record
+
+    async def ingesting(self, request: IngestRequest) -> AsyncIterator[JobEvent]:
+        """A job that is followed from here, and cancelled when whoever follows it goes away."""
+        if request.dry_run:
+            async for event in ingest(request, self._shop):
+                yield event
+            return
+        found = await look_at(request, self._shop)
+        folder = await asyncio.to_thread(request.folder.resolve)
+        order = JobOrder(book_id=found.manifest.book_id, folder=str(folder), mode=request.mode, replace=request.replace)
+        record, mine = await self._start(order, owner=LOCAL_OWNER, request=request, found=found)
+        live = self._live.get(record.job.job_id)
+        if live is None:
+            raise _busy(record)
+        try:
+            async for _, news in live.follow():
+                if isinstance(news, Stopped):
+                    raise news.error
+                yield news
+        finally:
+            if mine and not live.done:
+                live.end("cancelled")
+                await live.ended()
+        if live.error is not None:
+            raise live.error
+        if live.job.status == "cancelled":
+            raise JobCancelled(f"job {live.job_id} was cancelled; what was finished is kept")
+
+    def live(self, job_id: int) -> LiveJob | None:
+        """A job that this process carries on, or has just ended."""
+        return self._live.get(job_id)
+
+    async def record(self, job_id: int, books: frozenset[str] | None) -> JobRecord:
+        """A job of these books (None: of any), as far as it is now."""
+        live = self._live.get(job_id)
+        record = live.record if live is not None and not live.done else await self.records.record(job_id)
+        if record is None or (books is not None and record.order.book_id not in books):
+            raise UnknownJob(f"there is no job {job_id}", field="job_id")
+        return record
+
+    async def page(self, *, books: frozenset[str] | None, limit: int, before: int | None) -> tuple[JobRecord, ...]:
+        """Jobs of these books (None: of any), the newest first, without their warnings and errors."""
+        if books is not None:
+            books = frozenset(book for book in books if slugged(book) == book)  # what is no id can have no job
+        return await self.records.page(books=books, limit=limit, before=before)
+
+    @property
+    def closed(self) -> bool:
+        """Whether this process stops."""
+        return self._closed
+
+    async def cancel(self, job_id: int, books: frozenset[str] | None) -> JobRecord:
+        """End a job between two steps: what was finished is kept, and nothing is half done. One that has ended stays
+        as it is."""
+        record = await self.record(job_id, books)
+        if (live := self._live.get(job_id)) is not None:
+            live.end("cancelled")
+            await live.ended()
+        elif record.open:
+            await self.records.ask_to_end(job_id)  # whoever carries it on will hear of it
+            await self._adopt(record, resume=False)  # unless nobody does
+        return await self.record(job_id, books)
+
+    async def take_up(self) -> None:
+        """See to every job whose process has died; a server goes on with them."""
+        for record in await self.records.open_jobs():
+            if record.job.job_id not in self._live:
+                await self._adopt(record, resume=self.serving)
+        if self.serving and self._rules.shared and self._patrol is None:
+            self._patrol = asyncio.create_task(self._look_around())
+
+    async def close(self) -> None:
+        """Lay every job down: a server's are queued again, a command's are cancelled."""
+        self._closed = True
+        if self._patrol is not None:
+            self._patrol.cancel()
+            await asyncio.wait([self._patrol])
+        for live in self._live.values():
+            if not live.done:
+                live.end("stopping")
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def _look_around(self) -> None:
+        while True:
+            await asyncio.sleep(PATROL)
+            try:
+                await self.take_up()
+            except LecternError:
+                continue  # the database is away; the next look may find it
+
+    async def _tried(self, order: JobOrder, owner: str, key: str) -> JobRecord | None:
+        known = await self.records.keyed(owner, key)
+        if known is not None and not known.order.same_words(order):
+            raise BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
+        return known
+
+    async def _start(
+        self,
+        order: JobOrder,
+        *,
+        owner: str,
+        key: str | None = None,
+        request: IngestRequest | None = None,
+        found: Survey | None = None,
+    ) -> tuple[JobRecord, bool]:
+        """The job for this order, and whether it began with it."""
+        for _ in range(TRIES):
+            if (other := await self._under_way(order.book_id)) is not None:
+                if not other.order.same_work(order):
+                    raise _busy(other)
+                return other, False
+            if (book := await self._alone_with(order.book_id)) is not None:
+                break
+            await asyncio.sleep(AGAIN)  # somebody has the book, but no record yet, or no job at all
+        else:
+            raise Busy(f"{order.book_id!r} is being worked on; try again in a moment")
+        try:
+            self._refuse_too_many()
+            origin: Origin = "server" if self.serving else "terminal"
+            record = await self.records.add(order, owner=owner, origin=origin, key=key, begun=not self.serving)
+        except BaseException:
+            await book.aclose()
+            raise
+        if record is None:  # the same key came twice at once
+            await book.aclose()
+            known = await self._tried(order, owner, key or "")
+            assert known is not None  # it was in the way of ours
+            return known, False
+        if request is not None:
+            request = replace(request, job_id=record.job.job_id, queued_at=record.job.queued_at)
+        self._carry_on(record, book, request, found)
+        return record, True
+
+    async def _under_way(self, book_id: str) -> JobRecord | None:
+        """The job that a book has now; one whose process died is taken up first."""
+        for record in await self.records.open_jobs(book_id):
+            if (live := self._live.get(record.job.job_id)) is not None and not live.done:
+                return live.record
+            if (adopted := await self._adopt(record, resume=self.serving)) is not None:
+                return adopted
+        return None
+
+    async def _adopt(self, record: JobRecord, *, resume: bool) -> JobRecord | None:
+        """See to a job whose process may have died. Gives it where it is, or is now, carried on by somebody."""
+        job_id = record.job.job_id
+        if (book := await self._alone_with(record.order.book_id)) is None:
+            return record
+        async with AsyncExitStack() as unless_carried:
+            unless_carried.push_async_callback(book.aclose)
+            now = await self.records.record(job_id)  # it may have ended while we asked
+            if now is None or not now.open:
+                return None
+            last = await verdict_on(now, self._rules.roots if resume else None)
+            if last is not None:
+                await self.records.end(last)
+                return None
+            if not resume or self._closed:
+                await self.records.put_back(job_id, uncounted=False)
+                return None
+            unless_carried.pop_all()
+            waiting = replace(now, job=replace(now.job, status="queued", started_at=None))
+            self._carry_on(waiting, book)
+            return waiting
+
+    async def _alone_with(self, book_id: str) -> AsyncExitStack | None:
+        book = AsyncExitStack()
+        try:
+            await book.enter_async_context(self._shop.locks.alone(book_id))
+        except Busy:
+            return None
+        return book
+
+    def _carry_on(
+        self,
+        record: JobRecord,
+        book: AsyncExitStack,
+        request: IngestRequest | None = None,
+        found: Survey | None = None,
+    ) -> None:
+        live = self._live[record.job.job_id] = LiveJob(record)
+        task = asyncio.create_task(self._carrier.carry(live, book, request or request_of(record), found))
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._ended(done, live))
+
+    def _ended(self, task: asyncio.Task[None], live: LiveJob) -> None:
+        self._tasks.discard(task)
+        if not live.done:  # what should not happen must not leave anybody waiting
+            live.finish(task.exception() if not task.cancelled() else asyncio.CancelledError())
+        asyncio.get_running_loop().call_later(KEPT, self._live.pop, live.job_id, None)
+
+    def _refuse_too_many(self) -> None:
+        if self._closed:
+            raise Overloaded("the server is stopping; try again when it has started")
+        if len(self._tasks) >= MOST_OPEN:
+            raise Overloaded(f"{len(self._tasks)} jobs are waiting already; try again when some have ended")
+
+
+def _busy(record: JobRecord) -> Busy:
+    job = record.job
+    return Busy(
+        f"job {job.job_id} ({job.mode}) is {job.status} for {job.book_id!r}; wait until it has ended, or cancel it"
+    )

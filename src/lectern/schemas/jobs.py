@@ -1,0 +1,173 @@
+"""Jobs, under the names that the design gives them. A caller is told of the machine only what the caller has said."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field
+
+from lectern.domain.errors import BadInput
+from lectern.domain.jobs import JobRecord, JobStatus, Mode, Planned
+from lectern.schemas.common import Request, Response
+
+HIGHEST = 2**31 - 1  # of a job's number, as every database can compare it
+
+
+class IngestionRequest(Request):
+    """What to ingest, and how."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"mode": "incremental"}, {"source": "robotics/docs", "dry_run": True}]}
+    )
+
+    mode: Mode = Field(
+        default="incremental",
+        description="`incremental`: what changed; `full`: every file again; `recreate`: nothing trusted.",
+    )
+    source: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1024,
+        description="The book's folder, below one that LECTERN_BOOKS lists: absolute, or relative to one of those. May "
+        "be left out for a book that is indexed: then it is read from where it was read before.",
+    )
+    dry_run: bool = Field(default=False, description="Say what would happen, and change nothing.")
+    replace: bool = Field(default=False, description="Go on although the folder looks like another book.")
+
+
+class FileProblem(Response):
+    """What is wrong with a file, where, and how to mend it."""
+
+    file: str
+    line: int | None
+    message: str
+    severity: Literal["warning", "error"] = Field(description="An error costs the file its place in the index.")
+
+
+class IngestionJob(Response):
+    """One ingestion, queued to finished."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "job_id": 7,
+                    "book_id": "physical-ai-robotics",
+                    "mode": "incremental",
+                    "status": "completed",
+                    "queued_at": "2025-12-17T14:23:45.123Z",
+                    "started_at": "2025-12-17T14:23:45.131Z",
+                    "completed_at": "2025-12-17T14:23:49.002Z",
+                    "duration_seconds": 3.871,
+                    "error_message": None,
+                    "files_discovered": 38,
+                    "files_processed": 2,
+                    "files_skipped": 36,
+                    "files_failed": 0,
+                    "files_deleted": 0,
+                    "chunks_created": 5,
+                    "chunks_deleted": 3,
+                    "chunks_kept": 245,
+                    "chunks_embedded": 6,
+                    "chunks_per_second": 2.6,
+                    "stage_seconds": {"read": 0.03, "embed": 0.41, "index": 0.09},
+                    "warnings": [],
+                    "errors": [],
+                    "attempts": 1,
+                }
+            ]
+        }
+    )
+
+    job_id: int
+    book_id: str
+    mode: Mode
+    status: JobStatus
+    queued_at: str
+    started_at: str | None = Field(description="Null while it is queued.")
+    completed_at: str | None = Field(description="Null until it has ended.")
+    duration_seconds: float | None
+    error_message: str | None = Field(description="Why it could not go on.")
+    files_discovered: int = Field(description="processed + skipped + failed, once it has ended.")
+    files_processed: int
+    files_skipped: int
+    files_failed: int
+    files_deleted: int
+    chunks_created: int
+    chunks_deleted: int
+    chunks_kept: int
+    chunks_embedded: int = Field(description="Texts that were sent to the embedder.")
+    chunks_per_second: float
+    stage_seconds: dict[str, float]
+    warnings: list[FileProblem] = Field(description="Left out in lists.")
+    errors: list[FileProblem] = Field(description="Left out in lists.")
+    attempts: int = Field(description="How often it was begun: more than once where a server died on the way.")
+
+    @classmethod
+    def of(cls, record: JobRecord) -> Self:
+        """A record as callers see it."""
+        body = dataclasses.asdict(record.job)
+        if body["error_message"]:
+            body["error_message"] = record.order.in_words(body["error_message"])
+        return cls(**body, attempts=record.attempts)
+
+
+class IngestionPage(Response):
+    """Jobs, the newest first."""
+
+    jobs: list[IngestionJob]
+    next_cursor: str | None
+
+    @classmethod
+    def of(cls, records: tuple[JobRecord, ...], limit: int) -> Self:
+        """A page, from one record more than it shows."""
+        page = [IngestionJob.of(record) for record in records[:limit]]
+        more = len(records) > limit
+        return cls(jobs=page, next_cursor=str(page[-1].job_id) if more else None)
+
+
+def before_of(cursor: str | None) -> int | None:
+    """The job that a page begins behind."""
+    if cursor is None:
+        return None
+    if not (cursor.isascii() and cursor.isdecimal()) or int(cursor) > HIGHEST:
+        raise BadInput("this cursor was not given out here; begin without one", field="cursor")
+    return int(cursor)
+
+
+class PlannedChunks(Response):
+    """What a plan would do to the chunks of the book."""
+
+    add: int
+    keep: int
+    remove: int
+
+
+class IngestionPlan(Response):
+    """What an ingestion would do; nothing was changed."""
+
+    book_id: str
+    mode: Mode
+    new: list[str]
+    modified: list[str]
+    moved: list[tuple[str, str]] = Field(description="From, to: the same file under another path.")
+    deleted: list[str]
+    unchanged: list[str]
+    chunks: PlannedChunks
+    warnings: list[FileProblem]
+    errors: list[FileProblem]
+
+    @classmethod
+    def of(cls, planned: Planned) -> Self:
+        """The plan of a dry run."""
+        plan = dataclasses.asdict(dataclasses.replace(planned.plan, replacements=()))  # how it will be done is large
+        del plan["replacements"]
+        assert planned.forecast is not None  # a dry run has one
+        job = planned.job
+        problems: dict[str, Any] = {
+            "warnings": [dataclasses.asdict(one) for one in job.warnings],
+            "errors": [dataclasses.asdict(one) for one in job.errors],
+        }
+        chunks = PlannedChunks(**dataclasses.asdict(planned.forecast))
+        return cls(**plan, **problems, book_id=job.book_id, chunks=chunks)

@@ -1,0 +1,200 @@
+"""Answers as Server-Sent Events, against a real server: what is sent, resumed, cancelled, and left when clients go."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import socket
+import struct
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lectern.answering.turns import Delta
+from lectern.api.sse import _frame, _named
+from tests.served import LECTERN, serving
+from tests.sse import Event, events
+
+QUESTION = "What does a best effort publisher mean for a reliable subscriber?"
+OFF_BOOK = "Which wine goes well with roast duck?"
+
+
+def stream(
+    server: str, *, path: str = "/chat/stream", headers: dict[str, str] | None = None, **body: Any
+) -> list[Event]:
+    """Every event of a question."""
+    with httpx.stream("POST", f"{server}{path}", json=body, headers=headers, timeout=30) as response:
+        assert response.status_code == 200, response.read()
+        assert response.headers["content-type"].startswith("text/event-stream")
+        return list(events(response.iter_lines()))
+
+
+def resume(server: str, run_id: str, last: str | None = None) -> list[Event]:
+    """The events of a run after one of them."""
+    headers = {"Last-Event-ID": last} if last is not None else {}
+    with httpx.stream("GET", f"{server}/chat/stream/{run_id}", headers=headers, timeout=30) as response:
+        assert response.status_code == 200, response.read()
+        return list(events(response.iter_lines()))
+
+
+@pytest.mark.parametrize("path", ["/chat/stream", "/chat/run"])
+@pytest.mark.parametrize("question", [QUESTION, OFF_BOOK])
+def test_a_stream_begins_with_its_ids_and_ends_with_the_reply(server: str, path: str, question: str) -> None:
+    """Status with run and session first, sources before text, and one reply, which the thread holds as it was sent."""
+    sent = stream(server, path=path, message=question, stream=True)
+
+    first, last = sent[0], sent[-1]
+    assert (first.name, set(first.body)) == ("status", {"state", "run_id", "session_id", "book_id"})
+    assert [one.name for one in sent].count("reply") == 1
+    assert last.name == "reply"
+    assert [int(one.id) for one in sent] == sorted({int(one.id) for one in sent})
+    text = "".join(one.body["text"] for one in sent if one.name == "delta")
+    assert text == (last.body["response"] if last.body["should_answer"] else "")
+    thread = httpx.get(f"{server}/threads/{first.body['session_id']}/export", timeout=30).json()
+    assert [turn["reply"] for turn in thread["turns"]] == [last.body]
+
+
+def test_a_dropped_client_goes_on_where_it_was(server: str) -> None:
+    """From every event on, what is left is sent again, alike; a strange id begins at the beginning."""
+    sent = stream(server, message=QUESTION)
+    run_id = sent[0].body["run_id"]
+
+    for place, event in enumerate(sent):
+        assert resume(server, run_id, event.id) == sent[place + 1 :]
+    for strange in (None, "", "x", "-1", "0"):
+        assert resume(server, run_id, strange) == sent
+
+
+def test_a_run_that_is_unknown_is_so_everywhere(server: str) -> None:
+    """Resuming and cancelling what nobody began is a 404 in the one shape of an error."""
+    for call in (
+        httpx.get(f"{server}/chat/stream/{uuid.uuid4()}", timeout=30),
+        httpx.post(f"{server}/chat/runs/{uuid.uuid4()}/cancel", timeout=30),
+    ):
+        assert call.status_code == 404
+        assert call.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"message": " "}, 422),
+        ({"message": "x" * 1001}, 422),
+        ({"message": "bell \u0007"}, 422),
+        ({"message": QUESTION, "book_id": "none"}, 404),
+        ({"message": QUESTION, "module_filter": "none"}, 422),
+        ({"message": QUESTION, "session_id": str(uuid.uuid1())}, 422),
+        ({"message": QUESTION, "metadata": {"x": "y" * 5000}}, 422),
+        ({"message": QUESTION, "metadata": {"x": "\u0000"}}, 200),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_stream_begins(server: str, body: dict[str, Any], status: int) -> None:
+    """A request that cannot be carried out gets a status and a problem, never an empty stream."""
+    answered = httpx.post(f"{server}/chat/stream", json=body, timeout=30)
+
+    assert answered.status_code == status
+    if status != 200:
+        assert answered.headers["content-type"] == "application/problem+json"
+
+
+def test_one_key_is_one_question(server: str) -> None:
+    """The same key and body twice, streamed or not, is one turn and one reply; another body under it is refused."""
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    first = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=key, timeout=30).json()
+    again = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=key, timeout=30).json()
+    streamed = stream(server, headers=key, message=QUESTION)[-1].body
+    other = httpx.post(f"{server}/chat/run", json={"message": OFF_BOOK}, headers=key, timeout=30)
+
+    assert first == again == streamed
+    assert httpx.get(f"{server}/threads/{first['session_id']}", timeout=30).json()["turn_count"] == 1
+    assert other.status_code == 422
+
+
+def test_a_stored_reply_is_given_after_a_restart(sample_home: Path, tmp_path: Path) -> None:
+    """A server that never saw the run gives its reply from the database, and repeats it for the same key."""
+    home = tmp_path / "home"
+    shutil.copytree(sample_home, home)
+    env = {**os.environ, "LECTERN_HOME": str(home)}
+    key = {"Idempotency-Key": "across"}
+    with serving([LECTERN, "serve", "--port", "0"], env=env) as server:
+        sent = stream(server, headers=key, message=QUESTION)
+    with serving([LECTERN, "serve", "--port", "0"], env=env) as server:
+        got = resume(server, sent[0].body["run_id"])
+        again = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=key, timeout=30).json()
+
+    assert [(one.name, one.body) for one in got] == [("reply", sent[-1].body)]
+    assert again == sent[-1].body
+
+
+@given(text=st.text(max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_no_text_breaks_the_framing(text: str) -> None:
+    """Line ends of every kind, `data:` and `event:` in an answer arrive as they were, in one event."""
+    name, body = _named(Delta(text=text)) or ("", {})
+    sent = _frame(name, body, "7").encode().decode()
+
+    [event] = events(sent.split("\n"))
+    assert (event.name, event.id, event.body) == ("delta", "7", {"text": text})
+
+
+@pytest.fixture
+def lone_server(sample_home: Path, tmp_path: Path) -> Iterator[tuple[str, int]]:
+    """A server of one's own, with its process id."""
+    home = tmp_path / "home"
+    shutil.copytree(sample_home, home)
+    env = {**os.environ, "LECTERN_HOME": str(home), "LECTERN_RATE_LIMIT": "0"}
+    with serving([LECTERN, "serve", "--port", "0"], env=env) as server:
+        yield server, int(json.loads((home / "server.json").read_text())["pid"])
+
+
+def test_clients_that_vanish_leave_nothing_behind(lone_server: tuple[str, int], request: pytest.FixtureRequest) -> None:
+    """Resets before, during and after a stream: within 5 s the server holds no more descriptors than before, runs are
+    over in the end, and every question that was begun is answered in its thread."""
+    server, pid = lone_server
+    stream(server, message=QUESTION)  # everything that is made once is made
+    count = int(request.config.getoption("--disconnects"))
+    rng, before = random.Random(7), _descriptors(pid)
+    for number in range(count):
+        _vanish(server, rng.choice([0.0, 0.002, 0.01, 0.03, 0.1]), f"{QUESTION} {number}")
+
+    _wait(lambda: _descriptors(pid) <= before + 2)
+    _wait(lambda: _active(server) == 0, 60)
+    threads = httpx.get(f"{server}/threads", params={"limit": 100}, timeout=30).json()["threads"]
+    assert all(thread["turn_count"] == 1 for thread in threads)
+
+
+def _vanish(server: str, after: float, message: str) -> None:
+    """Ask, and reset the connection after a moment."""
+    parts = urlsplit(server)
+    body = json.dumps({"message": message}).encode()
+    head = f"POST /chat/stream HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((parts.hostname or "", parts.port or 0)) as client:
+        client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        time.sleep(after)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not a goodbye
+
+
+def _descriptors(pid: int) -> int:
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def _active(server: str) -> float:
+    text = httpx.get(f"{server}/metrics", timeout=30).text
+    return float(next(line.split()[1] for line in text.splitlines() if line.startswith("lectern_runs_active")))
+
+
+def _wait(done: Any, seconds: float = 5) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.05)

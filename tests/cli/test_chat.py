@@ -1,0 +1,109 @@
+"""`lectern chat` and `lectern threads`, as a person or a program uses them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.served import lectern
+
+QUESTION = "What does a best effort publisher mean for a reliable subscriber?"
+OFF_BOOK = "Which wine goes well with roast duck?"
+
+
+@pytest.fixture
+def home(sample_home: Path, tmp_path: Path) -> Path:
+    """A home of one's own with the sample book."""
+    shutil.copytree(sample_home, tmp_path / "home")
+    return tmp_path / "home"
+
+
+def test_a_talk_is_kept_and_taken_up_again(home: Path, tmp_path: Path) -> None:
+    """Questions from stdin are answered one by one; the thread is listed, shown, exported, continued and deleted."""
+    first = lectern("chat", "--json", home=home, typed=f"{QUESTION}\n{OFF_BOOK}\n").stdout.splitlines()
+    answered, refused = (json.loads(line) for line in first)
+    thread = answered["session_id"]
+    lectern("chat", thread, home=home, typed=f"{QUESTION}\n")
+
+    [head] = json.loads(lectern("threads", "list", "--json", home=home).stdout)
+    shown = lectern("threads", "show", thread, home=home).stdout
+    lectern("threads", "export", thread, "-o", str(tmp_path / "talk.md"), home=home)
+    whole = json.loads(lectern("threads", "export", thread, "--format", "json", home=home).stdout)
+
+    assert (answered["should_answer"], refused["should_answer"]) == (True, False)
+    assert (head["thread_id"], head["turn_count"]) == (thread, 3)
+    assert OFF_BOOK in shown
+    assert (tmp_path / "talk.md").read_text().count(f"## {QUESTION}") == 2
+    assert whole["turns"][0]["reply"] == answered
+    lectern("threads", "delete", thread, home=home)
+    gone = lectern("threads", "show", thread, home=home, check=False)
+    assert (gone.returncode, "no thread" in gone.stderr) == (2, True)
+
+
+def test_what_can_be_typed_in_a_talk(home: Path, tmp_path: Path) -> None:
+    """Sources, filters, export and a new conversation; a mistake is said and the talk goes on."""
+    file = tmp_path / "out.md"
+    typed = "\n".join(
+        [
+            "/help",
+            "/sources",
+            QUESTION,
+            "/sources",
+            "/filters tier=2 level=A1,B1",
+            "/filters tier=x",
+            "/filters nonsense",
+            "/filters clear",
+            f"/export {file}",
+            "/export /no/such/folder/x.md",
+            "/new",
+            "/what",
+            OFF_BOOK,
+            "/quit",
+        ]
+    )
+    done = lectern("chat", home=home, typed=typed)
+
+    for said in (
+        "There is no answer yet",
+        "[1]",
+        "tier=2, level=",
+        "is a number",
+        "is no filter",
+        "No filters.",
+        "Written",
+    ):
+        assert said in done.stdout
+    assert "/what is not known" in done.stdout
+    assert "I couldn't find that" in done.stdout
+    assert "cannot be written" in done.stderr
+    assert QUESTION in file.read_text()
+    threads = json.loads(lectern("threads", "list", "--json", home=home).stdout)
+    assert [one["turn_count"] for one in threads] == [1, 1]
+
+
+def test_an_ephemeral_talk_is_not_listed(home: Path) -> None:
+    """Nothing of it is kept."""
+    lectern("chat", "--ephemeral", home=home, typed=f"{QUESTION}\n")
+
+    assert json.loads(lectern("threads", "list", "--json", home=home).stdout) == []
+
+
+def test_purging_asks_first(home: Path) -> None:
+    """Without a yes nothing goes; with one, what was not used for long enough."""
+    lectern("chat", home=home, typed=f"{QUESTION}\n")
+
+    lectern("threads", "purge", "--older-than", "0", home=home, typed="n\n")
+    assert len(json.loads(lectern("threads", "list", "--json", home=home).stdout)) == 1
+    gone = lectern("threads", "purge", "--older-than", "0", "--yes", "--json", home=home).stdout
+    assert json.loads(gone) == {"threads_deleted": 1}
+
+
+def test_a_thread_id_must_be_one(home: Path) -> None:
+    """What is no UUID of version 4 is refused with advice."""
+    for wrong in ("x", str(uuid.uuid1())):
+        done = lectern("chat", wrong, home=home, typed=f"{QUESTION}\n", check=False)
+        assert "version 4" in done.stderr

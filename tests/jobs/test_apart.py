@@ -1,0 +1,169 @@
+"""The workbench in a process of its own: the same work, and nothing that its death or idleness could do to a server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lectern.domain.errors import BookNotFound, ProviderError
+from lectern.embedders.minilm import LocalEmbedder
+from lectern.ingestion import bench as steps
+from lectern.ingestion.bench import Here
+from lectern.jobs import apart
+from lectern.jobs.apart import Apart, WorkerLost
+from lectern.reading.rules import ReadingRules
+from tests.books import Author
+from tests.workshop import agreement, content, run, workshop
+
+TEXTS = ["Nodes talk over topics.", "A robot is a machine.", "Sensors measure."]
+
+
+@dataclass(frozen=True, slots=True)
+class Odd(LocalEmbedder):
+    """Does something else than embedding."""
+
+    deed: str = "say"
+
+    async def embed(self, texts: Sequence[str], *, purpose: str) -> list[list[float]]:
+        """In whatever process it is asked to."""
+        match self.deed:
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "hang":
+                time.sleep(600)  # noqa: ASYNC251  # a step that never ends
+            case "raise":
+                raise ProviderError("odd", "an error that does not travel by itself")
+        return [[float(os.getpid()), float(os.nice(0))] for _ in texts]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Apart]:
+    """A bench that is closed at the end."""
+    made = Apart(lambda embedder: isinstance(embedder, LocalEmbedder))
+    yield made
+    await made.close()
+
+
+async def test_the_server_reads_and_embeds_nothing_itself(
+    tmp_path: Path, bench: Apart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole ingestion without one survey, reading, cutting or embedding in this process; the result is the same."""
+    import dataclasses
+
+    author = Author(tmp_path / "book", 4)
+    async with workshop(tmp_path / "plain", LocalEmbedder()) as shop:
+        await run(shop, author.folder)
+        expected = await content(shop)
+
+    def never(*_arguments: object, **_named: object) -> None:
+        raise AssertionError("in the server's process")
+
+    for owner, name in (
+        (steps, "survey"),
+        (steps, "read_lesson"),
+        (apart, "survey"),
+        (LocalEmbedder, "embed"),
+        (LocalEmbedder, "passages"),
+    ):
+        monkeypatch.setattr(owner, name, never)
+    async with workshop(tmp_path / "home", LocalEmbedder()) as shop:
+        with pytest.raises(AssertionError, match="in the server's process"):
+            await run(shop, author.folder)  # the guard can fail
+        there = dataclasses.replace(shop, bench=bench)
+        job = await run(there, author.folder)
+        assert job.chunks_embedded > 0
+        await agreement(there)
+        assert await content(there) == expected
+
+
+async def test_the_worker_is_another_process_that_gives_way(bench: Apart) -> None:
+    """One process, spawned once, nicer than this one."""
+    (first,) = await bench.embed(Odd(), TEXTS[:1])
+    (second,) = await bench.embed(Odd(), TEXTS[:1])
+
+    assert first == second == [bench.process, os.nice(0) + apart.NICE]
+    assert bench.process != os.getpid()
+    assert await bench.embed(LocalEmbedder(), TEXTS) == await Here().embed(LocalEmbedder(), TEXTS)
+
+
+async def test_errors_come_back_as_they_are(tmp_path: Path, bench: Apart) -> None:
+    """Ours keep their class; one that cannot travel says at least what it was, and the worker lives on."""
+    with pytest.raises(BookNotFound, match="none"):
+        await bench.survey(tmp_path / "none", None, ReadingRules())
+    process = bench.process
+    with pytest.raises(RuntimeError, match="ProviderError: odd: an error"):
+        await bench.embed(Odd(deed="raise"), TEXTS)
+    assert (await bench.embed(Odd(), TEXTS[:1]))[0][0] == process
+
+
+async def test_a_worker_that_dies_is_an_error_with_a_reason_and_not_a_hang(bench: Apart) -> None:
+    """The step that it died in fails at once; the next gets a new worker, also after a death between two steps."""
+    with pytest.raises(WorkerLost, match="ended unexpectedly"):
+        await asyncio.wait_for(bench.embed(Odd(deed="die"), TEXTS), 30)
+    (alive,) = await bench.embed(Odd(), TEXTS[:1])
+    os.kill(bench.process, signal.SIGKILL)
+    while Path(f"/proc/{int(alive[0])}").exists():  # noqa: ASYNC110  # the system tells nobody
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.2)
+
+    assert (await bench.embed(Odd(), TEXTS[:1]))[0][0] != alive[0]
+
+
+async def test_a_step_that_hangs_does_not_keep_the_next_waiting(bench: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once nobody waits for it, or it has had its time, the worker is ended and another takes its place."""
+    monkeypatch.setattr(apart, "GRACE", 0.1)
+    hanging = asyncio.create_task(bench.embed(Odd(deed="hang"), TEXTS))
+    while not bench.process:  # noqa: ASYNC110  # it is being spawned
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.1)
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+    await asyncio.sleep(0.3)
+    assert await asyncio.wait_for(bench.embed(Odd(), TEXTS), 30)
+
+    monkeypatch.setattr(apart, "LONGEST", 0.2)
+    with pytest.raises(WorkerLost, match="busy with one step"):
+        await bench.embed(Odd(deed="hang"), TEXTS)
+
+
+PARENT = """
+import asyncio, os, sys
+from lectern.jobs.apart import Apart
+from lectern.embedders.minilm import LocalEmbedder
+
+async def main():
+    bench = Apart(lambda embedder: True)
+    await bench.windows(LocalEmbedder(), [(("a",), "text")])
+    print(bench.process, flush=True)
+    await asyncio.sleep(600)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_the_worker_goes_with_its_server(tmp_path: Path) -> None:
+    """A server that is killed leaves no process behind, whatever it was doing."""
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT, encoding="utf-8")
+    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    worker = Path(f"/proc/{int(parent.stdout.readline())}")
+    assert worker.exists()
+    parent.kill()
+    parent.communicate()
+    deadline = time.monotonic() + 20
+    while worker.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    assert not worker.exists()

@@ -1,0 +1,400 @@
+"""Jobs in a process: who gets which job, what a cancel, a stop and a death leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from lectern.domain import failpoints
+from lectern.domain.errors import BadInput, Busy, Overloaded, UnknownBook, UnknownJob
+from lectern.domain.jobs import JobOrder, JobRecord
+from lectern.ingestion.bench import Here
+from lectern.ingestion.ingest import IngestRequest, Workshop
+from lectern.ingestion.replacing import recover_all, verify_all
+from lectern.jobs import runner
+from lectern.jobs.live import JobCancelled
+from lectern.jobs.runner import JobRules, Jobs
+from lectern.records.database import open_database
+from lectern.records.jobs import SqlJobs
+from lectern.records.locks import SqlBookLocks
+from lectern.records.tables import jobs as rows
+from tests.books import Author
+from tests.databases import new_postgres_database
+from tests.workshop import agreement, content, run, workshop
+
+
+class SlowBench(Here):
+    """Small steps that wait for a word before each."""
+
+    batch = 2
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.middle = asyncio.Event()
+        self.steps = 0
+
+    async def read(self, order):
+        """One step, when it may."""
+        self.steps += 1
+        if self.steps > 2:
+            self.middle.set()
+            await self.go.wait()
+        return await super().read(order)
+
+
+class Room:
+    """A workshop with jobs on it."""
+
+    def __init__(self, shop: Workshop, rules: JobRules) -> None:
+        self.bench = SlowBench()
+        self.shop = dataclasses.replace(shop, bench=self.bench)
+        self.engine = shop.ledger._engine
+        self.jobs = Jobs(self.shop, SqlJobs(self.engine), rules)
+
+    async def ended(self, record: JobRecord) -> JobRecord:
+        """The job once it has ended."""
+        self.bench.go.set()
+        live = self.jobs.live(record.job.job_id)
+        assert live is not None
+        await live.ended()
+        return await self.jobs.record(record.job.job_id, None)
+
+
+@asynccontextmanager
+async def room(home: Path, *, serving: bool = True, roots: tuple[Path, ...] = ()) -> AsyncIterator[Room]:
+    """Jobs below this folder, as a server or a command has them."""
+    async with workshop(home) as shop:
+        made = Room(shop, JobRules(serving=serving, roots=roots))
+        try:
+            yield made
+        finally:
+            await made.jobs.close()
+
+
+@pytest.fixture
+def author(tmp_path: Path) -> Author:
+    """A small book."""
+    return Author(tmp_path / "books" / "book", 5)
+
+
+def order(author: Author, **more: object) -> JobOrder:
+    """What is asked for."""
+    return dataclasses.replace(JobOrder(book_id="book", folder=str(author.folder.resolve())), **more)
+
+
+async def fresh(folder: Path, author: Author) -> list:
+    """What a fresh ingest of the book gives."""
+    async with workshop(folder) as shop:
+        await run(shop, author.folder)
+        return await content(shop)
+
+
+async def test_the_same_request_gets_the_job_that_is_under_way(tmp_path: Path, author: Author) -> None:
+    """Ten at once are one job; another request on the book is told which job is in the way; then the book is free."""
+    async with room(tmp_path / "home") as here:
+        asked = [here.jobs.start(order(author), owner="mine") for _ in range(10)]
+        numbers = {record.job.job_id for record in await asyncio.gather(*asked)}
+        assert len(numbers) == 1
+        with pytest.raises(Busy, match=rf"job {numbers.pop()} \(incremental\)"):
+            await here.jobs.start(order(author, mode="full"), owner="mine")
+        record = await here.ended(await here.jobs.start(order(author), owner="yours"))
+        assert (record.job.status, record.attempts) == ("completed", 1)
+
+        again = await here.jobs.start(order(author, mode="full"), owner="mine")
+        assert again.job.job_id > record.job.job_id
+        assert (await here.ended(again)).job.status == "completed"
+        await agreement(here.shop)
+
+
+async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: Author) -> None:
+    """In the middle of the book: what is done stays, index and ledger agree, and the next job ends like a fresh one."""
+    async with room(tmp_path / "home") as here:
+        record = await here.jobs.start(order(author), owner="mine")
+        await here.bench.middle.wait()
+        cancelled = await here.jobs.cancel(record.job.job_id, None)
+        assert cancelled.job.status == "cancelled"
+        assert 0 < cancelled.job.files_processed < cancelled.job.files_discovered
+        assert cancelled.job.completed_at
+        assert cancelled.job.duration_seconds is not None
+        await agreement(here.shop)
+        assert (await here.jobs.cancel(record.job.job_id, None)).job == cancelled.job
+
+        done = await here.ended(await here.jobs.start(order(author), owner="mine"))
+        assert done.job.files_skipped == cancelled.job.files_processed
+        assert await content(here.shop) == await fresh(tmp_path / "fresh", author)
+
+
+async def test_one_job_works_and_the_others_wait(tmp_path: Path, author: Author) -> None:
+    """A second book is queued behind the first, can be cancelled there, and holds its book meanwhile."""
+    other = Author(tmp_path / "books" / "other", 6)
+    async with room(tmp_path / "home") as here:
+        first = await here.jobs.start(order(author), owner="mine")
+        await here.bench.middle.wait()
+        waiting = await here.jobs.start(order(other, book_id="other"), owner="mine")
+        assert (await here.jobs.record(waiting.job.job_id, None)).job.status == "queued"
+        with pytest.raises(Busy):
+            async with here.shop.locks.alone("other"):
+                pass
+        ended = await here.jobs.cancel(waiting.job.job_id, None)
+        assert (ended.job.status, ended.job.started_at, ended.attempts) == ("cancelled", None, 0)
+        assert (await here.ended(first)).job.status == "completed"
+
+
+async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_path: Path, author: Author) -> None:
+    """The job is queued again, no attempt is held against it, followers are told, and the next start finishes it."""
+    async with room(tmp_path / "home") as here:
+        record = await here.jobs.start(order(author), owner="mine")
+        await here.bench.middle.wait()
+        live = here.jobs.live(record.job.job_id)
+        await here.jobs.close()
+        assert live.events[-1].kind == "stopped"
+        laid = await here.jobs.record(record.job.job_id, None)
+        assert (laid.job.status, laid.attempts) == ("queued", 0)
+        with pytest.raises(Overloaded):
+            await here.jobs.start(order(author, book_id="x"), owner="mine")
+    async with room(tmp_path / "home") as there:
+        await there.jobs.take_up()
+        done = await there.ended(laid)
+        assert (done.job.status, done.attempts, done.job.queued_at) == ("completed", 1, record.job.queued_at)
+        assert await content(there.shop) == await fresh(tmp_path / "fresh", author)
+
+
+async def dead(here: Room, author: Author, **row: object) -> JobRecord:
+    """A job whose process was killed, as it stands in the table."""
+    origin = row.pop("origin", "server")
+    asked = row.pop("order", order(author))
+    record = await here.jobs.records.add(asked, owner="mine", origin=origin)
+    async with here.engine.begin() as connection:
+        values = {"status": "running", "attempts": 1, **row}
+        await connection.execute(update(rows).where(rows.c.job_id == record.job.job_id).values(**values))
+    return record
+
+
+async def test_a_dead_servers_job_is_taken_up_by_whoever_meets_it(tmp_path: Path, author: Author) -> None:
+    """At the next start, or when the same is asked for; another request is told that it goes on now."""
+    async with room(tmp_path / "home") as here:
+        killed = await dead(here, author)
+        asked = await here.jobs.start(order(author), owner="yours")
+        assert asked.job.job_id == killed.job.job_id
+        assert (await here.ended(asked)).attempts == 2
+        killed = await dead(here, author, status="queued", attempts=0)
+        with pytest.raises(Busy, match=f"job {killed.job.job_id} "):
+            await here.jobs.start(order(author, mode="recreate"), owner="yours")
+        assert (await here.ended(killed)).job.status == "completed"
+
+
+async def test_a_poison_job_does_not_loop(tmp_path: Path, author: Author) -> None:
+    """What killed three servers is failed with a reason, and the book is free for another try."""
+    async with room(tmp_path / "home") as here:
+        killed = await dead(here, author, attempts=3)
+        await here.jobs.take_up()
+        poison = await here.jobs.record(killed.job.job_id, None)
+        assert poison.job.status == "failed"
+        assert "begun 3 times" in poison.job.error_message
+        assert poison.job.completed_at
+        again = await here.jobs.start(order(author), owner="mine")
+        assert again.job.job_id > killed.job.job_id
+
+
+async def test_what_else_becomes_of_a_job_without_a_process(tmp_path: Path, author: Author) -> None:
+    """A wanted end comes true, a command's job is failed, and a folder that is no longer allowed is not read."""
+    async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
+        wanted = await dead(here, author, cancelling=1)
+        command = await dead(here, author, origin="terminal")
+        sent = order(author, folder="/srv/elsewhere", source="elsewhere")
+        forbidden = await dead(here, author, order=sent)
+        await here.jobs.take_up()
+        ends = [await here.jobs.record(one.job.job_id, None) for one in (wanted, command, forbidden)]
+
+        assert [one.job.status for one in ends] == ["cancelled", "failed", "failed"]
+        assert "ingest again" in ends[1].job.error_message
+        assert "LECTERN_BOOKS" in ends[2].job.error_message
+
+
+async def test_a_command_leaves_a_dead_servers_job_to_the_next_server(tmp_path: Path, author: Author) -> None:
+    """It ingests what it was asked to, writes its own record, and the other one is shown as waiting."""
+    async with room(tmp_path / "home", serving=False) as here:
+        here.bench.go.set()
+        killed = await dead(here, author)
+        kinds = [e.kind async for e in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
+        left, own = await here.jobs.page(books=None, limit=9, before=None)
+
+        assert (kinds[0], kinds[-1]) == ("planned", "finished")
+        assert (own.job.job_id, own.job.status) == (killed.job.job_id, "queued")
+        assert (left.origin, left.job.status, left.attempts) == ("terminal", "completed", 1)
+
+
+async def test_a_command_that_is_broken_off_cancels_its_job(tmp_path: Path, author: Author) -> None:
+    """Like Ctrl-C: the record says so, and index and ledger agree."""
+    async with room(tmp_path / "home", serving=False) as here:
+        events = here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))
+        await anext(events)
+        await anext(events)
+        await events.aclose()
+        (record,) = await here.jobs.page(books=None, limit=9, before=None)
+        assert record.job.status == "cancelled"
+        await agreement(here.shop)
+
+
+async def test_whoever_waits_hears_that_the_job_was_cancelled(tmp_path: Path, author: Author) -> None:
+    """A second follower of a server's job ends nothing by going; the first is told when somebody else cancels."""
+    async with room(tmp_path / "home") as here:
+        request = IngestRequest(folder=author.folder, book_id="book")
+        first, second = here.jobs.ingesting(request), here.jobs.ingesting(request)
+        await anext(first)
+        await anext(second)
+        await second.aclose()
+        (record,) = await here.jobs.records.open_jobs()
+        await here.jobs.cancel(record.job.job_id, None)
+        with pytest.raises(JobCancelled):
+            async for _ in first:
+                pass
+
+
+async def test_a_failure_is_in_the_record_and_says_nothing_of_the_machine(tmp_path: Path, author: Author) -> None:
+    """The reason is kept; an unforeseen one is not shown, and the book is free again."""
+    from lectern.schemas.jobs import IngestionJob
+
+    async with room(tmp_path / "home", roots=(tmp_path,)) as here:
+        empty = tmp_path / "books" / "empty"
+        empty.mkdir()
+        sent = await here.jobs.order("e", "books/empty", "full", replace=False, readable=None)
+        record = await here.ended(await here.jobs.start(sent, owner="mine"))
+        shown = IngestionJob.of(record).error_message
+        assert record.job.status == "failed"
+        assert "'books/empty'" in shown
+        assert str(tmp_path) not in shown
+
+        def broken(name: str) -> None:
+            if name == "ingest.embedded":
+                raise ZeroDivisionError("secret detail")
+
+        failpoints.listen(broken)
+        try:
+            record = await here.ended(await here.jobs.start(order(author), owner="mine"))
+        finally:
+            failpoints.listen(None)
+        assert record.job.status == "failed"
+        assert "secret detail" not in record.job.error_message
+        assert not here.shop.locks.held
+
+
+async def test_a_key_of_a_request_means_one_job(tmp_path: Path, author: Author) -> None:
+    """The same key and words are the same job, after its end and a restart, too; other words are refused."""
+    async with room(tmp_path / "home") as here:
+        here.bench.go.set()
+        first = await here.jobs.start(order(author), owner="mine", key="k")
+        await here.ended(first)
+    async with room(tmp_path / "home") as there:
+        again = await there.jobs.start(order(author), owner="mine", key="k")
+        assert (again.job.job_id, again.job.status) == (first.job.job_id, "completed")
+        with pytest.raises(BadInput, match="Idempotency-Key"):
+            await there.jobs.start(order(author, mode="full"), owner="mine", key="k")
+        assert (await there.jobs.start(order(author), owner="yours", key="k")).job.job_id != first.job.job_id
+
+
+async def test_jobs_and_books_of_others_are_unknown(tmp_path: Path, author: Author) -> None:
+    """To a caller without the book, it and its jobs do not exist; what is no id is refused in words."""
+    async with room(tmp_path / "home") as here:
+        record = await here.jobs.start(order(author), owner="mine")
+        number, foreign = record.job.job_id, frozenset({"other"})
+        for ask in (here.jobs.record, here.jobs.cancel):
+            with pytest.raises(UnknownJob) as refused:
+                await ask(number, foreign)
+            assert str(refused.value) == f"there is no job {number}"
+        assert await here.jobs.page(books=foreign, limit=9, before=None) == ()
+        assert await here.jobs.page(books=frozenset({"\0", "A B"}), limit=9, before=None) == ()
+        with pytest.raises(UnknownBook):
+            await here.jobs.order("book", None, "full", replace=False, readable=foreign)
+        with pytest.raises(BadInput, match="say in `source`"):
+            await here.jobs.order("new", None, "full", replace=False, readable=None)
+        with pytest.raises(BadInput, match="no book id"):
+            await here.jobs.order("A B", None, "full", replace=False, readable=None)
+        await here.ended(record)
+        known = await here.jobs.order("book", None, "full", replace=False, readable=frozenset({"book"}))
+        assert known.folder == str(author.folder.resolve())
+
+
+async def test_a_server_takes_on_so_many_and_no_more(
+    tmp_path: Path, author: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue has an end, and a refused job leaves its book free."""
+    monkeypatch.setattr(runner, "MOST_OPEN", 1)
+    async with room(tmp_path / "home") as here:
+        await here.jobs.start(order(author), owner="mine")
+        with pytest.raises(Overloaded):
+            await here.jobs.start(order(author, book_id="other"), owner="mine")
+        async with here.shop.locks.alone("other"):
+            pass
+
+
+async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path, postgres_address: str) -> None:
+    """Changes that a living process has written down are not carried out by another's start, a dead one's are, and
+    the book is served meanwhile."""
+    url = await new_postgres_database(postgres_address)
+    carried: list[str] = []
+    async with workshop(tmp_path / "home") as shop, open_database(url) as mine, open_database(url) as yours:
+
+        class Ledger:
+            async def unsettled(self):
+                carried.append("looked")
+                return [type("Work", (), {"book_id": "book", "collection": "c", "number": 1, "intents": ()})()]
+
+            async def books(self):
+                return [entry]
+
+        class Shelf:
+            trusted: list[str] = []  # noqa: RUF012  # a double
+
+            async def verify(self, _entry) -> bool:
+                return False
+
+            def trust(self, book_id: str) -> None:
+                self.trusted.append(book_id)
+
+        await run(shop, Author(tmp_path / "book", 1).folder)
+        (entry,) = await shop.ledger.books()
+        shelf, there = Shelf(), SqlBookLocks(yours)
+        async with SqlBookLocks(mine).alone("book"):
+            await recover_all(Ledger(), shelf, there)
+            await verify_all(Ledger(), shelf, there)
+            assert (carried, shelf.trusted) == (["looked", "looked"], ["book"])  # looked, and left it alone
+        carried.clear()
+        await recover_all(Ledger(), shelf, there)
+        assert len(carried) == 2  # now it is this one's to finish
+
+
+async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postgres_address: str) -> None:
+    """What one carries on the other names, follows, asks to end, and takes over when the first is gone."""
+    author = Author(tmp_path / "book", 3)
+    url = await new_postgres_database(postgres_address)
+    async with (
+        open_database(url) as mine,
+        open_database(url) as yours,
+        workshop(tmp_path / "a") as one,
+        workshop(tmp_path / "b") as two,
+    ):
+        bench = SlowBench()
+        rules = JobRules(serving=True, shared=True)
+        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), bench=bench), SqlJobs(mine), rules)
+        there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(yours)), SqlJobs(yours), rules)
+        record = await here.start(order(author), owner="mine")
+        assert (await there.start(order(author), owner="mine")).job.job_id == record.job.job_id
+        assert there.live(record.job.job_id) is None
+        with pytest.raises(Busy, match=f"job {record.job.job_id} "):
+            await there.start(order(author, mode="full"), owner="mine")
+        await there.take_up()
+        assert there.live(record.job.job_id) is None
+        asked = await there.cancel(record.job.job_id, None)
+        assert (asked.job.status in {"queued", "running"}, asked.cancelling) == (True, True)
+        await here.close()
+        assert (await there.record(record.job.job_id, None)).job.status == "queued"
+        await there.take_up()
+        assert (await there.record(record.job.job_id, None)).job.status == "cancelled"
+        await there.close()

@@ -1,0 +1,129 @@
+"""Where a book may be read from: below the operator's folders, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lectern.domain.errors import BadInput, ConfigError
+from lectern.jobs.sources import allowed_folder, check_roots, still_allowed
+from lectern.settings import Settings
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Path:
+    """Two allowed folders, a forbidden one beside them, and links that lead from one to the other."""
+    for name in ("books/robots/docs", "books/tilde ~ and öd", "more/other", "secret/inner", "books-evil/x"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "books/out").symlink_to(tmp_path / "secret")
+    (tmp_path / "books/robots/out").symlink_to("../../secret/inner")
+    (tmp_path / "books/loop").symlink_to("loop")
+    (tmp_path / "books/in").symlink_to("robots/docs")
+    (tmp_path / "books/file.md").write_text("# File\n", encoding="utf-8")
+    (tmp_path / "alias").symlink_to("books")
+    return tmp_path
+
+
+def roots(ground: Path) -> tuple[Path, ...]:
+    """What the operator allowed; one of them by a link."""
+    return (ground / "alias", ground / "more")
+
+
+@pytest.mark.parametrize(
+    ("source", "leads_to"),
+    [
+        ("robots", "books/robots"),
+        ("robots/docs", "books/robots/docs"),
+        ("./robots//docs/", "books/robots/docs"),
+        (".", "books"),
+        ("other", "more/other"),
+        ("in", "books/robots/docs"),
+        ("tilde ~ and öd", "books/tilde ~ and öd"),
+        ("{ground}/books/robots", "books/robots"),
+        ("{ground}/alias/robots", "books/robots"),
+        ("{ground}/more", "more"),
+    ],
+)
+def test_what_lies_below_is_found(ground: Path, source: str, leads_to: str) -> None:
+    """Absolute or relative, by whatever link: the folder itself, with every link followed."""
+    found = allowed_folder(source.format(ground=ground), roots(ground))
+
+    assert found == (ground / leads_to).resolve()
+    assert still_allowed(str(found), roots(ground))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "..",
+        "../secret",
+        "robots/../../secret",
+        "robots/..",
+        "{ground}/books/../secret",
+        "{ground}/secret",
+        "{ground}/books-evil/x",
+        "{ground}",
+        "/",
+        "/etc",
+        "//etc",
+        "/proc/self/root/etc",
+        "/dev/null",
+        "out",
+        "out/inner",
+        "robots/out",
+        "{ground}/alias/out",
+        "{ground}/no-such-thing",
+        "/no/such/thing",
+        "robots\0/../../secret",
+        "\0",
+        "robots\n",
+        "\udc80robots",
+        " ",
+        "x" * 2000,
+        "none",
+        "file.md",
+        "robots/none",
+        "~",
+        "%2e%2e/secret",
+        "..\\secret",
+        "loop",
+    ],
+)
+def test_what_does_not_is_refused_alike(ground: Path, source: str) -> None:
+    """Tricks and honest mistakes get one answer, whether there is something at the other end or not."""
+    asked = source.format(ground=ground)
+    with pytest.raises(BadInput) as refused:
+        allowed_folder(asked, roots(ground))
+
+    assert refused.value.field == "source"
+    assert "is no folder below those that books may be read from" in str(refused.value)
+    assert str(ground) not in str(refused.value).replace(repr(asked), "")
+
+
+def test_nothing_is_allowed_by_default(ground: Path) -> None:
+    """Without LECTERN_BOOKS no folder can be named."""
+    with pytest.raises(BadInput):
+        allowed_folder(str(ground / "books/robots"), ())
+    assert Settings().books == ()
+
+
+def test_a_folder_that_was_exchanged_for_a_link_is_not_what_was_allowed(ground: Path) -> None:
+    """A queued job is checked again before it is taken up."""
+    folder = allowed_folder("robots/docs", roots(ground))
+    folder.rmdir()
+    folder.symlink_to(ground / "secret")
+
+    assert not still_allowed(str(folder), roots(ground))
+    assert not still_allowed(str(ground / "more"), ())
+
+
+def test_folders_are_listed_as_in_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LECTERN_BOOKS is split at the system's separator; one that is not there is refused when a server starts."""
+    monkeypatch.setenv("LECTERN_BOOKS", f"{tmp_path}{os.pathsep}{tmp_path / 'gone'}{os.pathsep}")
+    books = Settings().books
+
+    assert books == (tmp_path, tmp_path / "gone")
+    with pytest.raises(ConfigError, match="LECTERN_BOOKS"):
+        check_roots(books)

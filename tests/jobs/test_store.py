@@ -1,0 +1,211 @@
+"""Job records and book locks on both databases: one contract."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from lectern.domain.books import Problem
+from lectern.domain.errors import Busy, StoreUnavailable
+from lectern.domain.jobs import IngestionJob, JobOrder, JobRecord
+from lectern.records import jobs as store
+from lectern.records.database import open_database
+from lectern.records.jobs import SqlJobs
+from lectern.records.locks import SqlBookLocks
+from lectern.records.tables import jobs as rows
+from tests.databases import fresh_database, new_postgres_database
+
+ORDER = JobOrder(book_id="book", folder="/books/one", source="one", mode="full", replace=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AsyncEngine]:
+    """A migrated database."""
+    address = request.getfixturevalue("postgres_address") if request.param == "postgresql" else None
+    async with fresh_database(request.param, tmp_path, address) as engine:
+        yield engine
+
+
+async def added(log: SqlJobs, order: JobOrder = ORDER, **more) -> JobRecord:
+    """One more job."""
+    record = await log.add(order, owner="mine", origin="server", **more)
+    assert record is not None
+    return record
+
+
+def ended(record: JobRecord, status: str = "completed") -> IngestionJob:
+    """The job with a report."""
+    problems = (
+        Problem(file="a.md", line=3, message="odd", severity="warning"),
+        Problem(file="b\udc80.md", line=None, message="broken", severity="error"),
+    )
+    return dataclasses.replace(
+        record.job,
+        status=status,
+        started_at="2026-01-01T00:00:00.000Z",
+        completed_at="2026-01-01T00:00:01.000Z",
+        duration_seconds=1.0,
+        files_discovered=2,
+        files_processed=1,
+        files_failed=1,
+        chunks_created=7,
+        stage_seconds={"read": 0.5},
+        warnings=problems[:1],
+        errors=problems[1:],
+    )
+
+
+async def test_a_job_comes_back_as_it_was_written(engine: AsyncEngine) -> None:
+    """Order, report and every warning survive the database; numbers increase."""
+    log = SqlJobs(engine)
+    first, second = await added(log), await added(log)
+    assert second.job.job_id > first.job.job_id
+    assert await log.record(first.job.job_id) == first
+
+    assert await log.begin(first.job.job_id) == 1
+    await log.end(ended(first))
+    read = await log.record(first.job.job_id)
+
+    assert read is not None
+    assert (read.job, read.order, read.attempts) == (ended(first), ORDER, 1)
+    assert await log.record(10_000) is None
+
+
+async def test_an_ended_job_stays_as_it_ended(engine: AsyncEngine) -> None:
+    """Whoever comes late, to note, end, begin or put back, changes nothing."""
+    log = SqlJobs(engine)
+    record = await added(log)
+    await log.end(ended(record, "cancelled"))
+    await log.end(ended(record, "completed"))
+    await log.note(record.job)
+    await log.put_back(record.job.job_id, uncounted=True)
+    await log.ask_to_end(record.job.job_id)
+
+    assert await log.begin(record.job.job_id) == 0
+    read = await log.record(record.job.job_id)
+    assert read is not None
+    assert (read.job.status, read.cancelling) == ("cancelled", False)
+
+
+async def test_attempts_are_counted_and_a_graceful_stop_takes_its_own_back(engine: AsyncEngine) -> None:
+    """A kill leaves the count, a stop does not; a job that waits again has not started."""
+    log = SqlJobs(engine)
+    record = await added(log)
+    job_id = record.job.job_id
+    await log.begin(job_id)
+    assert await log.begin(job_id) == 2
+    await log.note(dataclasses.replace(record.job, status="running", started_at="2026-01-01T00:00:00.000Z"))
+    await log.put_back(job_id, uncounted=True)
+    read = await log.record(job_id)
+
+    assert read is not None
+    assert (read.attempts, read.job.status, read.job.started_at) == (1, "queued", None)
+
+
+async def test_an_idempotency_key_names_one_job_of_its_owner(engine: AsyncEngine) -> None:
+    """The second with a key is refused and the first found, ten at once included; another owner's key is another."""
+    log = SqlJobs(engine)
+    tries = await asyncio.gather(*(log.add(ORDER, owner="mine", origin="server", key="k") for _ in range(10)))
+    (made,) = [one for one in tries if one is not None]
+    other = await log.add(ORDER, owner="yours", origin="server", key="k")
+
+    assert other is not None
+    assert await log.keyed("mine", "k") == made
+    assert await log.keyed("nobody", "k") is None
+
+
+async def test_a_note_hears_that_an_end_is_wanted(engine: AsyncEngine) -> None:
+    """The process that carries a job on learns of a cancel that came in elsewhere."""
+    log = SqlJobs(engine)
+    record = await added(log)
+
+    assert not await log.note(record.job)
+    await log.ask_to_end(record.job.job_id)
+    assert await log.note(record.job)
+
+
+async def test_lists_are_newest_first_and_within_books(engine: AsyncEngine) -> None:
+    """Pages go back without gaps; a caller's books are all that is listed, no books are none."""
+    log = SqlJobs(engine)
+    made = [await added(log, dataclasses.replace(ORDER, book_id=book)) for book in ("a", "b", "a", "c", "a")]
+    numbers = [record.job.job_id for record in made]
+
+    first = await log.page(books=None, limit=3, before=None)
+    rest = await log.page(books=None, limit=3, before=first[-1].job.job_id)
+    assert [one.job.job_id for one in (*first, *rest)] == numbers[::-1]
+    mine = await log.page(books=frozenset({"a"}), limit=10, before=None)
+    assert [one.job.job_id for one in mine] == [numbers[4], numbers[2], numbers[0]]
+    assert await log.page(books=frozenset(), limit=10, before=None) == ()
+    await log.end(ended(made[1]))
+    assert [one.order.book_id for one in await log.open_jobs()] == ["a", "a", "c", "a"]
+    assert (await log.page(books=frozenset({"b"}), limit=1, before=None))[0].job.errors == ()
+
+
+async def test_old_jobs_of_a_book_are_forgotten_in_time(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the newest thousand those go that ended a while ago; open ones, new ones and other books' stay."""
+    monkeypatch.setattr(store, "KEPT", 2)
+    log = SqlJobs(engine)
+    old = {"owner": "o", "request": "{}", "report": "{}", "problems": "[]", "cancelling": 0, "attempts": 0}
+    old |= {"queued_at": "2020-01-01T00:00:00.000Z", "idempotency_key": None}
+    kinds = [("book", "completed"), ("book", "queued"), ("other", "completed"), ("book", "failed")]
+    async with engine.begin() as connection:
+        await connection.execute(insert(rows), [{**old, "book_id": book, "status": status} for book, status in kinds])
+    await log.end(ended(await added(log)))
+    await log.end(ended(await added(log)))
+    left = [(one.job.book_id, one.job.status) for one in await log.page(books=None, limit=99, before=None)]
+
+    assert left == [("book", "completed")] * 2 + [("other", "completed"), ("book", "queued")]
+
+
+async def test_a_book_has_one_holder(engine: AsyncEngine) -> None:
+    """A second is refused at once, another book is free, and afterwards the book is."""
+    locks = SqlBookLocks(engine)
+    async with locks.alone("book"):
+        assert locks.held
+        with pytest.raises(Busy):
+            async with locks.alone("book"):
+                pass
+        async with locks.alone("other"):
+            await locks.confirm("other")
+    async with locks.alone("book"):
+        assert not await locks.taken("book")  # by another process
+    assert not locks.held
+
+
+async def test_processes_share_the_locks_of_their_database(postgres_address: str) -> None:
+    """What one process holds another finds taken, until it lets go or dies."""
+    url = await new_postgres_database(postgres_address)
+    async with open_database(url) as mine, open_database(url) as yours:
+        here, there = SqlBookLocks(mine), SqlBookLocks(yours)
+        async with here.alone("book"):
+            assert await there.taken("book")
+            assert not await there.taken("other")
+            with pytest.raises(Busy):
+                async with there.alone("book"):
+                    pass
+            await here.confirm("book")
+        assert not await there.taken("book")
+        async with there.alone("book"):
+            pass
+
+
+async def test_a_holder_notices_that_the_database_let_go(postgres_address: str) -> None:
+    """When its connection is cut, the lock is another's to take, and the next step of the first fails."""
+    url = await new_postgres_database(postgres_address)
+    async with open_database(url) as mine, open_database(url) as yours:
+        here, there = SqlBookLocks(mine), SqlBookLocks(yours)
+        async with here.alone("book"):
+            cut = text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+            async with yours.begin() as admin:
+                await admin.execute(cut)
+            while await there.taken("book"):  # noqa: ASYNC110  # nobody tells when the server has noticed
+                await asyncio.sleep(0.02)
+            async with there.alone("book"):
+                with pytest.raises(StoreUnavailable, match="let go"):
+                    await here.confirm("book")

@@ -1,0 +1,175 @@
+"""Who gets in, against a real server (RELIABILITY K1, K2)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import httpx
+import pytest
+
+from lectern.domain.keys import digest_of
+from tests.keys.conftest import QUESTION, Site, keys_command
+from tests.served import lectern
+
+OPEN = (
+    "/health/live",
+    "/health/ready",
+    "/",
+    "/index.html",
+    "/app.js",
+    "/style.css",
+    "/docs",
+    "/docs.js",
+    "/openapi.json",
+)
+BODY = (
+    '{"type":"about:blank","title":"Unauthorized","status":401,"detail":"a good key is needed, as `Authorization: '
+    'Bearer KEY` or `X-API-Key: KEY`; the operator makes one with: lectern keys create","field":null}'
+)
+
+
+def refused(site: Site, headers: dict[str, str | bytes] | list[tuple[str, str]], path: str = "/books") -> None:
+    """The one answer to whatever is wrong with a key."""
+    got = site.web.get(f"{site.address}{path}", headers=headers)
+
+    assert (got.status_code, got.text) == (401, BODY)
+    assert got.headers["www-authenticate"] == "Bearer"
+    assert got.headers["content-type"] == "application/problem+json"
+
+
+def test_every_bad_key_gets_the_same_answer(site: Site) -> None:
+    """K1: none, unknown, expired, revoked, cut, another's secret, wrong scheme, two that differ, no ASCII."""
+    good, other = site.keys["alpha"], site.keys["beta"]
+    kind, key_id, secret = good.split("_")
+    for bad in (
+        "x", good[:-1], good + "x", good.upper(), f"{kind}_{key_id}_{'a' * 32}", f"{kind}_{'a' * 12}_{secret}",
+        f"lp_{key_id}_{secret}", f"{kind}_{other.split('_')[1]}_{secret}", site.keys["expired"], site.keys["revoked"],
+        f"{good},{good}", f"{good} {good}", "lk_", "' OR 1=1 --", "a" * 7000,
+    ):  # fmt: skip
+        refused(site, {"X-API-Key": bad})
+        refused(site, {"Authorization": f"Bearer {bad}"})
+    for scheme in ("Basic", "Token", "", "Bearer Bearer", "Bear er"):
+        refused(site, {"Authorization": f"{scheme} {good}".strip()})
+    refused(site, {})
+    refused(site, {"Authorization": "Bearer"})
+    refused(site, {"X-API-Key": ""})
+    refused(site, {"X-API-Key": f"{good}é".encode("latin-1")})
+    refused(site, {"X-API-Key": "lk_é".encode()})
+    refused(site, {"X-API-Key": good, "Authorization": f"Bearer {other}"})
+    refused(site, {"X-API-Key": good, "Authorization": "Basic dTpw"})
+    refused(site, [("X-API-Key", good), ("X-API-Key", other)])
+    refused(site, {"Cookie": f"key={good}"})
+    for name in ("key", "api_key", "access_token", "token", "X-API-Key"):
+        refused(site, {}, f"/books?{name}={good}")
+
+
+def test_a_good_key_gets_in_by_either_header(site: Site) -> None:
+    """Or by both, if they say the same; the scheme's case does not matter."""
+    key = site.keys["alpha"]
+    for headers in (
+        {"Authorization": f"Bearer {key}"},
+        {"Authorization": f"bearer {key}"},
+        {"X-API-Key": key},
+        {"X-API-Key": key, "Authorization": f"Bearer {key}"},
+    ):
+        assert site.web.get(f"{site.address}/books", headers=headers).status_code == 200
+
+
+def test_every_route_needs_a_key_unless_it_is_listed(site: Site) -> None:
+    """Also those that do not exist, whatever the method and the body; health, page and description need none."""
+    described = site.web.get(f"{site.address}/openapi.json").json()
+    for path, methods in described["paths"].items():
+        for method in methods:
+            got = site.web.request(method, f"{site.address}{path}", content=b"{not json")
+            assert got.status_code == (200 if path.startswith("/health/") else 401), f"{method} {path}"
+    for path in ("/metrics", "/nothing", "/health", "/health/", "/health/../books", "/openapi.json/", "/docs/x", "//"):
+        assert site.web.get(f"{site.address}{path}").status_code == 401, path
+    for path in OPEN:
+        assert site.web.get(f"{site.address}{path}").status_code == 200, path
+
+
+def test_every_guarded_operation_says_so(site: Site) -> None:
+    """The description names both ways to send a key for every operation but health."""
+    for path, methods in site.web.get(f"{site.address}/openapi.json").json()["paths"].items():
+        for operation in methods.values():
+            schemes = [] if path.startswith("/health/") else [{"bearer": []}, {"apiKey": []}]
+            assert operation.get("security", []) == schemes, operation["operationId"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "right"),
+    [
+        ("GET", "/books", "read"),
+        ("POST", "/search", "read"),
+        ("GET", "/books/alpha/outline", "read"),
+        ("GET", "/books/alpha/chunks", "read"),
+        ("GET", "/lessons/x?book_id=alpha", "read"),
+        ("GET", "/chunks/x/context?book_id=alpha", "read"),
+        ("GET", "/threads", "chat"),
+        ("POST", "/chat/run", "chat"),
+        ("DELETE", "/books/nothing", "admin"),
+        ("GET", "/metrics", "admin"),
+        ("GET", "/ingestions", "ingest"),
+        ("POST", "/books/alpha/ingestions", "ingest"),
+    ],
+)
+def test_a_right_that_is_missing_is_a_403(site: Site, method: str, path: str, right: str) -> None:
+    """With the right's name; the one key that has it gets further."""
+    body = {"json": {"text": "a node", "message": "a node"}} if method == "POST" else {}  # complete for none of them
+    for name in ("read", "chat", "ingest", "admin"):
+        got = site.call(method, path, f"only-{name}", **body)
+        assert (got.status_code == 403) == (name != right), name
+        if name != right:
+            assert got.json()["detail"] == f"this key may not {right}; ask the operator for one that may"
+
+
+def test_the_commands_door_is_as_it_was(site: Site) -> None:
+    """Its own token opens it, a key does not, and to strangers it is not there."""
+    assert site.call("POST", "/local/books", "only-admin", json={}).status_code == 404
+    assert site.web.post(f"{site.address}/local/books", json={}).status_code == 404
+    assert "alpha" in lectern("books", home=site.home).stdout
+
+
+def test_a_stolen_database_holds_no_key(site: Site) -> None:
+    """K2: no file of the database has an issued text or its secret; the digests are there, so the search can find."""
+    site.call("GET", "/books", "alpha")
+    files = {file: file.read_bytes() for file in site.home.glob("lectern.db*")}
+
+    for text in site.keys.values():
+        for needle in (text, text.rpartition("_")[2]):
+            assert [file.name for file, held in files.items() if needle.encode() in held] == []
+    digest = digest_of(site.keys["alpha"]).encode()
+    assert [file for file, held in files.items() if digest in held]
+
+
+def test_a_keys_use_is_listed(site: Site) -> None:
+    """One that was used says when, one that was refused does not."""
+    site.call("GET", "/books", "alpha")
+    site.call("GET", "/books", "revoked")
+    with sqlite3.connect(f"file:{site.home / 'lectern.db'}?mode=ro", uri=True) as database:
+        used = dict(database.execute("SELECT name, last_used_at FROM api_keys"))
+
+    assert used["alpha"]
+    assert used["revoked"] is None
+
+
+def test_threads_survive_rotation_and_not_revocation(site: Site) -> None:
+    """The new text reads the old text's conversations; a revoked key reads nothing, at once on this server."""
+    made = json.loads(keys_command(site.home, "create", "--name", "turning", "--book", "alpha", "--json").stdout)
+
+    def threads(text: str) -> httpx.Response:
+        return site.web.get(f"{site.address}/threads", headers={"X-API-Key": text})
+
+    asked = site.web.post(
+        f"{site.address}/chat/run", json={"message": QUESTION["alpha"]}, headers={"X-API-Key": made["key"]}
+    )
+    before = threads(made["key"]).json()["threads"]
+    turned = json.loads(keys_command(site.home, "rotate", made["key_id"], "--json").stdout)
+
+    assert asked.status_code == 200
+    assert len(before) == 1
+    assert threads(made["key"]).status_code == 401
+    assert threads(turned["key"]).json()["threads"] == before
+    keys_command(site.home, "revoke", made["key_id"])
+    assert threads(turned["key"]).status_code == 401

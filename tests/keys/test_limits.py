@@ -1,0 +1,248 @@
+"""Limits: never one request too many in any minute, never one too few, and a standing that is true."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from lectern.api.limits import BAD_KEYS, Limits, limit_headers
+from lectern.api.windows import LEFT_ALONE, Bucket, ProcessWindows, Windows
+from lectern.domain.callers import LOCAL, Caller
+from lectern.domain.errors import TooMany
+
+MOST, WINDOW = 100, 60.0
+REDIS = shutil.which("redis-server")
+NO_REDIS = "no redis-server on this machine"
+KEY = Caller(owner="o", rights=frozenset({"read"}), books=None, key_id="k")
+TICK = 1 / 1024  # seconds; sums of it are exact, so that the edge of a window is where it is
+PAUSES = st.sampled_from([0.0, 0.0, 0.0, TICK, 0.5, 7.0, 30 - TICK, 30.0, 59.0, 60 - TICK, 60.0, 60 + TICK, 61.0])
+
+
+class Clock:
+    """A clock that only a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Now."""
+        return self.now
+
+
+async def arrivals(bursts: list[tuple[float, int]]) -> tuple[list[float], list[tuple[float, bool, int, int]]]:
+    """The moments of admitted requests, and how each request stood, for bursts after pauses."""
+    clock = Clock()
+    windows = Windows(clock=clock)
+    admitted: list[float] = []
+    stood = []
+    for pause, size in bursts:
+        clock.now += pause
+        for _ in range(size):
+            standing = await windows.count(Bucket(("key", "k"), MOST))
+            admitted += [clock.now] if standing.admitted else []
+            stood.append((clock.now, standing.admitted, standing.remaining, standing.wait))
+    return admitted, stood
+
+
+@given(st.lists(st.tuples(PAUSES, st.integers(1, 60)), min_size=1, max_size=25))
+@example([(0.0, 100), (60 - TICK, 1), (TICK, 99), (TICK, 100)])  # bursts on both sides of an edge
+@example([(0.0, 50), (30.0, 60), (30.0, 60), (30 + TICK, 120)])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_never_more_than_the_limit_in_any_minute(bursts: list[tuple[float, int]]) -> None:
+    """Whatever the arrivals, every window of 60 s has at most 100, and nobody is refused while there is room."""
+    admitted, stood = asyncio.run(arrivals(bursts))
+
+    for last, first in zip(admitted[MOST:], admitted, strict=False):
+        assert last - first > WINDOW
+    taken: list[float] = []
+    for moment, was_admitted, remaining, wait in stood:
+        before = [one for one in taken if one >= moment - WINDOW]
+        assert was_admitted == (len(before) < MOST)
+        taken += [moment] if was_admitted else []
+        held = [one for one in taken if one >= moment - WINDOW]
+        assert remaining == MOST - len(held)
+        assert held[0] + WINDOW < moment + wait <= held[0] + WINDOW + 1.01  # it is true, and not a second too long
+
+
+async def test_retry_after_is_true() -> None:
+    """Who waits as long as was said gets in; who waits a second less does not."""
+    clock = Clock()
+    windows = Windows(clock=clock)
+    bucket = Bucket(("key", "k"), 3)
+    for _ in range(3):
+        await windows.count(bucket)
+        clock.now += 10.3
+    refused = await windows.count(bucket)
+    clock.now += refused.wait - 1
+    early = await windows.count(bucket)
+    clock.now += 1
+
+    assert not refused.admitted
+    assert not early.admitted
+    assert (await windows.count(bucket)).admitted
+
+
+async def test_buckets_that_nobody_uses_are_forgotten() -> None:
+    """A million addresses do not stay in memory."""
+    clock = Clock()
+    store = ProcessWindows(clock)
+    for number in range(1000):
+        await store.acquire_entry(f"peer {number}", 5, 60)
+    clock.now += 61
+    await store.acquire_entry("another", 5, 60)
+
+    assert len(store._hits) == 1
+
+
+async def test_a_key_is_counted_whatever_its_address(windows: Windows) -> None:
+    """Many addresses share a key's limit; two keys, and two addresses without keys, do not share one."""
+    limits = Limits(windows, 4, 2)
+    admitted = [await limits.admit(KEY, f"1.1.1.{number}") for number in range(5)]
+
+    assert [one.admitted for one in admitted if one] == [True] * 4 + [False]
+    for caller, peer in ((LOCAL, "1.1.1.1"), (LOCAL, "2.2.2.2")):
+        standing = await limits.admit(caller, peer)
+        assert standing
+        assert standing.remaining == 3
+
+
+async def test_a_reader_has_a_share_of_the_keys_limit(windows: Windows) -> None:
+    """One reader stops at its own limit, all together at the key's; a visitor without a token counts by address."""
+    limits = Limits(windows, 6, 3)
+
+    async def admitted(reader: str | None, peer: str, times: int) -> int:
+        caller = Caller(
+            owner="o", rights=KEY.rights, books=None, key_id="w", reader=reader, nameless=reader is None
+        )  # fmt: skip
+        stood = [await limits.admit(caller, peer) for _ in range(times)]
+        return sum(1 for one in stood if one and one.admitted)
+
+    assert await admitted("a", "1.1.1.1", 5) == 3
+    assert await admitted(None, "1.1.1.1", 5) == 3
+    assert await admitted("b", "2.2.2.2", 5) == 0
+
+
+async def test_a_full_key_takes_nothing_of_a_readers_share(windows: Windows) -> None:
+    """A request that is refused by one bucket is counted in none."""
+    limits = Limits(windows, 2, 2)
+    reader = Caller(owner="o", rights=KEY.rights, books=None, key_id="k", reader="r")
+    await limits.admit(KEY, "p")
+    await limits.admit(KEY, "p")
+    refused = await limits.admit(reader, "p")
+
+    assert refused
+    assert not refused.admitted
+    assert (await windows.count(Bucket(("reader", "k", "r"), 2))).remaining == 1
+
+
+async def test_bad_keys_are_limited_by_address(windows: Windows) -> None:
+    """So many from one address, then a wait; another address is not concerned; with limits off none of it."""
+    limits = Limits(windows, 100, 30)
+    for _ in range(BAD_KEYS):
+        await limits.refuse_guessing("1.1.1.1")
+
+    with pytest.raises(TooMany, match="bad keys"):
+        await limits.refuse_guessing("1.1.1.1")
+    await limits.refuse_guessing("2.2.2.2")
+    off = Limits(windows, 0, 30)
+    await off.refuse_guessing("1.1.1.1")
+    assert await off.admit(KEY, "1.1.1.1") is None
+
+
+async def test_headers_say_how_a_caller_stands(windows: Windows) -> None:
+    """The four of the draft."""
+    standing = await windows.count(Bucket(("key", "k"), 100))
+
+    assert dict(limit_headers(standing)) == {
+        b"ratelimit-limit": b"100",
+        b"ratelimit-remaining": b"99",
+        b"ratelimit-reset": b"60",
+        b"ratelimit-policy": b"100;w=60",
+    }
+
+
+async def test_without_redis_each_process_counts_for_itself(caplog: pytest.LogCaptureFixture) -> None:
+    """K6: nobody is turned away for it, the limit still holds, it is said once, and nobody waits for it each time."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    windows = Windows(f"redis://:hunter2@127.0.0.1:{port}/0")
+    begun = time.monotonic()
+    stood = [await windows.count(Bucket(("key", "k"), 3)) for _ in range(5)]
+    await windows.close()
+
+    assert [one.admitted for one in stood] == [True] * 3 + [False] * 2
+    assert time.monotonic() - begun < LEFT_ALONE
+    assert len(caplog.records) == 1
+    assert "LECTERN_LIMITS_URL" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+async def test_a_redis_that_hangs_costs_one_request_half_a_second() -> None:
+    """A connection that is taken and never answered does not stop the server."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(5)
+        windows = Windows(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        begun = time.monotonic()
+        stood = [await windows.count(Bucket(("key", "k"), 3)) for _ in range(20)]
+        await windows.close()
+
+    assert sum(1 for one in stood if one.admitted) == 3
+    assert time.monotonic() - begun < 3
+
+
+@contextlib.contextmanager
+def redis_server(folder: Path) -> Iterator[str]:
+    """A real Redis on a port of its own."""
+    assert REDIS
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [REDIS, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        for line in process.stdout:
+            if "Ready to accept connections" in line:
+                break
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+@pytest.fixture(params=["process", "redis"])
+async def windows(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Windows]:
+    """Counts in memory and, where there is one, in a real Redis."""
+    with contextlib.ExitStack() as stack:
+        if request.param == "redis" and REDIS is None:
+            pytest.skip(NO_REDIS)
+        url = stack.enter_context(redis_server(tmp_path)) if request.param == "redis" else None
+        made = Windows(url)
+        yield made
+        await made.close()
+
+
+@pytest.mark.skipif(REDIS is None, reason=NO_REDIS)
+async def test_two_processes_share_one_limit_in_redis(tmp_path: Path) -> None:
+    """Of 300 requests at two servers at once exactly 100 are admitted; when Redis goes, each counts on."""
+    with redis_server(tmp_path) as url:
+        one, other = Windows(url), Windows(url)
+        bucket = Bucket(("key", "k"), MOST)
+        stood = await asyncio.gather(*((one, other)[number % 2].count(bucket) for number in range(300)))
+        assert sum(1 for standing in stood if standing.admitted) == MOST
+
+    assert (await one.count(bucket)).admitted
+    for made in (one, other):
+        await made.close()
