@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lectern.answering.alignment import align
-from lectern.answering.claims import read_claim, units_of
+from lectern.answering.claims import units_of
 from lectern.answering.plain import plain
 from lectern.answering.quantities import quantities_of, same
 from lectern.answering.sentences import sentences_of
-from lectern.answering.support import RuleJudge, barred
+from lectern.answering.support import Reading, RuleJudge, barred, kept
 from lectern.domain.errors import ProviderTimeout
 from lectern.domain.replies import Judgement
 from lectern.embedders.minilm import LocalEmbedder
 from lectern.evals.grounding import grounding_figures, load_grounding
 
 PAIRS = Path(__file__).parents[2] / "examples" / "golden" / "judge" / "pairs.jsonl"
+FRESH = PAIRS.with_name("fresh.jsonl")
 
 GARDEN = """## Watering
 
@@ -146,14 +146,68 @@ def test_a_lost_negation_in_another_language_is_not_overlooked() -> None:
     assert judge("De pomp start, wanneer de tank leeg is, en de lamp brandt.", passage).verdict == "unverified"
 
 
-def test_no_weight_outweighs_a_number_or_a_name() -> None:
-    """However well everything else fits, a missing number or name bars the support."""
-    fine = align(read_claim("The pump starts daily."), units_of(GARDEN))
+def read(sentence: str, passage: str = GARDEN) -> Reading:
+    """A sentence held against a passage, by words alone."""
+    reading = asyncio.run(RuleJudge().read(sentence, [passage]))
+    assert reading is not None
+    return reading
 
-    assert fine is not None
-    assert not barred(fine.signals)
+
+def test_no_weight_outweighs_a_number_or_a_name() -> None:
+    """However well everything else fits, a missing number, unit or name bars the support, and so do crossed rows."""
+    fine = read("The pump starts daily.")
+    alignment = fine.alignment
+
+    assert not barred(fine)
     for name in ("number_missing", "number_rival", "name_missing", "crossed"):
-        assert barred(replace(fine.signals, **{name: 1.0}))
+        signals = replace(alignment.signals, **{name: 1.0})
+        assert barred(replace(fine, alignment=replace(alignment, signals=signals)))
+    for name in ("unit_rival", "order_turned", "other_key"):
+        assert barred(replace(fine, alarms=replace(fine.alarms, **{name: 1.0})))
+
+
+@pytest.mark.parametrize(
+    ("alarm", "sentence", "passage"),
+    [
+        (
+            "unit_rival",
+            "The angle that remains is given in degrees.",
+            "The field holds the remaining angle, in radians.",
+        ),
+        ("order_turned", "The size comes first and the place last.", "The place comes first, then the size."),
+        ("other_key", "The south bed grows tomatoes.", GARDEN),
+        ("other_name", "`Mover` gives a rough surface.", "`Mover` makes a body move, `Skin` gives a rough surface."),
+        ("turned", "The pump needs no filter in winter.", "The pump needs a filter in winter."),
+        ("universal_added", "The pump always starts at dawn.", "The pump starts at dawn."),
+        ("partial_lost", "The pump starts at dawn.", "The pump usually starts at dawn."),
+        ("comparison_added", "The pump is faster than the valve.", "The pump needs 2 s. The valve needs 3 s."),
+    ],
+)
+def test_a_small_turn_raises_its_alarm(alarm: str, sentence: str, passage: str) -> None:
+    """Each way of turning a statement is noticed, and the statement as it was raises nothing."""
+    assert getattr(read(sentence, passage).alarms, alarm) > 0
+    assert getattr(read(passage.split(". ", maxsplit=1)[0], passage).alarms, alarm) == 0
+
+
+def test_a_shortened_copy_is_supported_and_a_turned_one_is_not() -> None:
+    """Leaving out an aside keeps a sentence true; leaving out a limit does not, nor do numbers that changed places."""
+    passage = "The pump (a small one) usually runs for 12 minutes, 3 times. Only the red lamp is lit at night."
+
+    assert kept(read("The pump usually runs for 12 minutes, 3 times.", passage))
+    assert not kept(read("The pump runs for 12 minutes, 3 times.", passage))
+    assert not kept(read("The pump usually runs for 3 minutes, 12 times.", passage))
+    assert not kept(read("The red lamp is lit at night.", passage))
+
+
+def test_what_cannot_be_judged_is_still_ordered_by_its_words() -> None:
+    """Where no rule reaches, the support says how many of the words are there, and stays low."""
+    passage = "De pomp start niet, wanneer de tank leeg is, en de lamp brandt niet."
+    near, far = (
+        "De lamp brandt, wanneer de tank leeg is, en de pomp start.",
+        "Wij eten morgen vroeg brood met oude kaas.",
+    )
+
+    assert judge(far, passage).support < judge(near, passage).support < 0.5
 
 
 class BrokenEmbedder(LocalEmbedder):
@@ -189,6 +243,11 @@ def test_tables_state_rows_and_columns() -> None:
         ("50-200 ms", "0.05 s", True),
         ("30 frames per second", "30 Hz", True),
         ("ten per cent", "10 %", True),
+        ("95 % of the time", "with probability 0.95", True),
+        ("a tenth of a second", "100 ms", True),
+        ("two and a half milliseconds", "2.5 ms", True),
+        ("two fifths", "2/5", True),
+        ("one third", "1/2", False),
         ("64 KiB", "64 MiB", False),
         ("80 °C", "80 kelvin", False),
         ("0.5 rad/s", "0.5 degrees per second", False),
@@ -301,3 +360,12 @@ def test_the_dev_half_of_the_pairs_stays_within_its_bounds() -> None:
     assert kinds["paraphrase"]["contradicted"] <= 0.05
     assert kinds["paraphrase"]["supported"] >= 0.38
     assert kinds["verbatim"]["supported"] == 1.0
+
+
+def test_sentences_never_fitted_on_stay_where_they_were_measured() -> None:
+    """A change to the judge must not make it worse on the set that measures it; a little room is left."""
+    kinds = asyncio.run(grounding_figures(load_grounding(FRESH), RuleJudge(LocalEmbedder())))["parts"]["fresh"]
+
+    assert 1 - kinds["falsified"]["supported"] >= 0.94
+    assert kinds["paraphrase"]["contradicted"] <= 0.05
+    assert kinds["paraphrase"]["supported"] >= 0.33

@@ -11,6 +11,7 @@ from lectern.answering.claims import Claim
 MOST_WORDS = 120
 LEAST = 2  # content words; less is no clause of its own
 MOST_SEGMENTS = 40
+MOST_WHOLES = 8
 
 _BREAKS = frozenset("while whereas but because which although and or if when unless".split())
 _PARTS = frozenset("while whereas but and".split())
@@ -36,7 +37,8 @@ def crossed(clauses: Sequence[Claim], units: Sequence[Claim]) -> bool:
     """Whether two clauses each take something of one segment and something of another, where it is not the same."""
     said = [_tokens(clause) for clause in clauses]
     segments = [segment for unit in units for segment in _segments(unit)][:MOST_SEGMENTS]
-    for one, other in combinations(segments, 2):
+    wholes = [_tokens(unit) for unit in units][:MOST_WHOLES]
+    for one, other in (*combinations(segments, 2), *combinations(wholes, 2)):
         here, there = one - other, other - one
         mixed = [clause for clause in said if clause & here and clause & there]
         for first, second in combinations(mixed, 2):
@@ -52,10 +54,16 @@ def _segments(unit: Claim) -> Iterator[frozenset[str]]:
         return
     start = 0
     for number, word in enumerate(unit.words):
-        if number > start and (word.opens or word.text in _PARTS):
+        if number > start and (word.text in _PARTS or (word.opens and not _bracketed(unit, number))):
             yield _tokens(unit.part(start, number))
             start = number
     yield _tokens(unit.part(start, len(unit.words)) if start else unit)
+
+
+def _bracketed(unit: Claim, number: int) -> bool:
+    """Whether only a bracket opens here: `aborted (the server gave up)` is one thing."""
+    between = unit.text[unit.words[number - 1].start : unit.words[number].start]
+    return "(" in between and not any(sign in between for sign in ".!?:;,)")
 
 
 def _tokens(claim: Claim) -> frozenset[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import dedent
 
+from lectern.answering.definitions import defines, term_asked
 from lectern.answering.markers import has_marker
 from lectern.answering.question_types import asked_for
 from lectern.answering.quotes import Quote, quotes_of
@@ -25,6 +26,7 @@ WORTH = 0.002  # the chance to answer that one more word must bring; fitted so t
 EMBEDDED = 24  # quotes that are looked at closely: more cost time and find no more answers
 UNRELATED = 0.2  # cosine: a quote below it that shares no word with the question has nothing to do with it
 REPEATS = 0.8  # share of words in common from which a second quote says nothing new
+DEFINING = ("sentence", "item")  # kinds of quotes that can say what a thing is
 HEADED = 3  # cells from which a row needs the head of its table to be understood
 
 _ENDED = re.compile(r"[.!?…。！？۔][\"'”’)*_`]*$")
@@ -66,7 +68,9 @@ class OfflineWriter:
             return ""
         found, signals = asked.found, await self.signals(asked)
         chances = shares(signals, learnt())
-        ranked = sorted(range(len(found)), key=lambda place: (-chances[place], place))
+        term = term_asked(question)
+        said = [term is not None and one.quote.kind in DEFINING and defines(one.quote.text, term) for one in found]
+        ranked = sorted(range(len(found)), key=lambda place: (not said[place], -chances[place], place))
         if _unrelated(signals[ranked[0]]):
             return ""
         return _rendered(_choose([(found[place], chances[place]) for place in ranked], asked))

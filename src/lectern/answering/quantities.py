@@ -80,9 +80,12 @@ _SPELLED = (
     rf"(?:(?:{'|'.join(_TENS.split())})(?:[ -](?:{_SMALL}))?|{_SMALL}|once|twice|half)(?:[ -](?:{'|'.join(_SCALES)}))*"
     rf"|(?:{'|'.join(_SCALES)})(?:[ -](?:{'|'.join(_SCALES)}))*"
 )
+_PARTS = "half third quarter fifth sixth seventh eighth ninth tenth hundredth thousandth".split()
+_SHARES = dict(zip(_PARTS, (2, 3, 4, 5, 6, 7, 8, 9, 10, 100, 1000), strict=True)) | {"halve": 2}
 _NUMBER = re.compile(
-    rf"(?<![\w.])(?P<sign>[-+±]?)(?P<money>[$€]?)(?:(?P<digits>{_DIGITS}){_POWER}(?:st|nd|rd|th)?(?![A-Za-z]{{4}})"
-    rf"|(?P<word>{_SPELLED})(?!\w))(?!\.\d)",
+    rf"(?<![\w.])(?P<sign>[-+±]?)(?P<money>[$€]?)(?:(?P<top>[1-9])/(?P<bottom>[2-9]|1[0-2])(?![\w/.])|(?P<digits>{_DIGITS}){_POWER}(?:st|nd|rd|th)?(?![A-Za-z]{{4}})"
+    rf"|(?P<count>an?|one|two|three|four|five|seven|nine)[ -](?P<share>{'|'.join(_SHARES)})s?(?!\w)"
+    rf"|(?P<word>{_SPELLED})(?!\w))(?P<more> and an? half(?!\w))?(?!\.\d)",
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"(?:\s?-?\s?)(?P<unit>per\scent|°\s?[CFK](?!\w)|[°%€$]|[A-Za-zµμΩ]{1,14})")
@@ -90,6 +93,7 @@ _RATE = re.compile(r"\s?(?:/|per\s|an?\s|each\s|every\s|in\san?\s)\s?(?P<unit>[A
 _COUNTED = re.compile(
     r"\s?(?P<noun>[A-Za-z]{1,20})\s?(?:/|per\s|an?\s|each\s|every\s)\s?(?P<unit>[A-Za-z]{1,12})(?!\w)"
 )
+_OF = re.compile(r"\s(?:of\s)?an?(?=\s)")
 _JOIN = re.compile(r"\s?(?:-|–|to|and|or|,|×|x|\.\.|…)\s?", re.IGNORECASE)
 _NEXT = re.compile(r"[\s-]*([A-Za-z]{2,40})")
 _BEFORE = re.compile(r"([A-Za-z]{2,40})(?:\s(?:of|is|was|are|be|=|≈|about|at|to|by|number|id))*[\s(:=≈]*$")
@@ -130,7 +134,13 @@ def same(one: Quantity, other: Quantity) -> bool:
     """Whether both give the same number of the same thing; a bare number meets any unit."""
     if one.kind and other.kind:
         return one.kind == other.kind and _close(one.value, other.value)
+    if "%" in (one.kind, other.kind) and _close(*((_share_of(each)) for each in (one, other))):
+        return True  # 0.95 and 95 %
     return _close(one.raw, other.raw)
+
+
+def _share_of(one: Quantity) -> float:
+    return one.value / 100 if one.kind == "%" else one.raw
 
 
 def rivals(one: Quantity, other: Quantity) -> bool:
@@ -154,7 +164,13 @@ def _read(text: str, match: re.Match[str]) -> Quantity | None:
     raw, hard = _value(match)
     if raw is None or not math.isfinite(raw):
         return None
-    kind, factor, end = _unit_after(text, match.end())
+    share = match["share"] or match["top"]
+    of = _OF.match(text, match.end()) if match["share"] or match["word"] else None  # `a tenth of a second`
+    kind, factor, end = _unit_after(text, of.end() if of else match.end())
+    if of and not kind:
+        end = match.end()
+    if share and not kind:
+        kind, factor = "%", 100.0
     if match["money"]:
         kind, factor, end = _NAMED[match["money"]][0], 1.0, match.end()
     after, before = _NEXT.match(text, end), _BEFORE.search(text[max(0, match.start() - _LOOK_BACK) : match.start()])
@@ -164,7 +180,7 @@ def _read(text: str, match: re.Match[str]) -> Quantity | None:
         kind=kind,
         label=_told(before),
         counted=_told(after),
-        hard=hard or bool(kind),
+        hard=hard or (bool(kind) and not (share and kind == "%")),
         start=match.start(),
         end=end,
     )
@@ -181,7 +197,12 @@ def _value(match: re.Match[str]) -> tuple[float | None, bool]:
         value = float(re.sub(r"[,  ]", "", match["digits"]))
         if match["power"]:
             value *= 10.0 ** int(match["power"].translate(_RAISED))
+        value += 0.5 if match["more"] else 0.0
         return (-value if match["sign"] == "-" else value), True
+    if match["top"]:
+        return float(match["top"]) / float(match["bottom"]), False
+    if match["share"]:
+        return _WORDS.get(match["count"].lower(), 1.0) / _SHARES[match["share"].lower()], False
     words = re.split(r"[ -]", match["word"].lower())
     total = part = 0.0
     for word in words:
@@ -190,7 +211,7 @@ def _value(match: re.Match[str]) -> tuple[float | None, bool]:
             total, part = total + part, 0.0
         else:
             part += _WORDS[word]
-    return total + part, len(words) > 1 or words[0] not in _SOFT
+    return total + part + (0.5 if match["more"] else 0.0), len(words) > 1 or words[0] not in _SOFT
 
 
 def _unit_after(text: str, end: int) -> tuple[str, float, int]:
@@ -235,3 +256,18 @@ def _shared_units(text: str, found: Sequence[Quantity]) -> list[Quantity]:
             factor = after.value / after.raw if after.raw else 1.0
             shared[place] = replace(one, kind=after.kind, value=one.raw * factor, counted=after.counted, hard=True)
     return shared
+
+
+_UNIT_WORD = re.compile(r"[A-Za-z]{3,16}|[A-Za-z]{1,4}/s\b")
+_NO_UNIT_WORDS = frozenset("bit bits second deg min sec pound pounds foot lit yard".split())  # mean other things too
+
+
+def measures(text: str, numbered: Sequence[Quantity]) -> frozenset[tuple[str, float]]:
+    """Units that are named (`in radians`, `per hour`), as kind and factor, but for those of the quantities given."""
+    found = set()
+    for match in _UNIT_WORD.finditer(text):
+        if any(one.start <= match.start() < one.end for one in numbered):
+            continue
+        if match[0].lower() not in _NO_UNIT_WORDS and (unit := _known(match[0])):
+            found.add(unit)
+    return frozenset(found)

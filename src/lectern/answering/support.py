@@ -5,18 +5,24 @@ rules do not reach (another language, a text without words, a page-long sentence
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from lectern.answering.alignment import Alignment, Signals, align
+from lectern.answering.alarms import PARTIAL, Alarms, alarms
+from lectern.answering.alignment import Alignment, Signals, align, unrelated
 from lectern.answering.claims import LONGEST, Claim, read_claim, units_of
+from lectern.answering.clauses import clauses_of
+from lectern.answering.contrasts import TURNING, Nearness
 from lectern.answering.meaning import Meaning
 from lectern.answering.plain import squeezed, unattributed
 from lectern.answering.polarity import NEGATORS
+from lectern.answering.quantities import same
 from lectern.answering.sentences import sentences_of
 from lectern.answering.weighing import Weights, features, load_weights, weigh
 from lectern.answering.wording import FUNCTION_WORDS
+from lectern.answering.words import stems, telling_stems
 from lectern.domain.errors import LecternError
 from lectern.domain.replies import Judgement, Verdict
 from lectern.ports import Embedder
@@ -26,11 +32,12 @@ ENGLISH_WORDS = 6  # from this many on, a sentence must look like English to be 
 ENGLISH_SHARE = 0.15  # of function words; English has 0.4, its neighbours under 0.1
 LOOK_BACK = 3  # words before a quoted fragment that may turn it round
 CONDITIONS = frozenset("if unless except only".split())  # after it, too
-BY_TRUTH = 0.2  # share of `truth` in the support; more orders statements about other kinds of text worse
+BY_WORDS = 0.5  # of the share of words held, where nothing else can be said
 SEVERAL = 0.8  # more than one of what is counted
 HALF_COPIED, COPIED, CLOSELY_COPIED = 0.5, 0.6, 0.75  # shares of a sentence's words in the order of its unit
 
 NOTHING = Judgement(verdict="unverified", support=0.0)
+ALL = 0.99  # of the words, but for rounding
 WORD_FOR_WORD = Judgement(verdict="supported", support=1.0)
 OUT_OF_CONTEXT = Judgement(verdict="unverified", support=0.25)
 
@@ -39,9 +46,17 @@ OUT_OF_CONTEXT = Judgement(verdict="unverified", support=0.25)
 class Reading:
     """A sentence, what it rests on, and how near the two are."""
 
+    sentence: Claim
     alignment: Alignment
+    alarms: Alarms
     cosine: float
+    words_held: float  # share of the sentence's telling words that the passages have
     with_meaning: bool
+
+    @property
+    def found(self) -> dict[str, float]:
+        """Everything that is weighed."""
+        return features(self.alignment.signals, self.alarms, self.cosine, self.words_held)
 
 
 class RuleJudge:
@@ -61,10 +76,12 @@ class RuleJudge:
             return WORD_FOR_WORD
         if "torn" in quoted:
             return OUT_OF_CONTEXT
-        if len(text) > LONGEST or not speaks_english(read_claim(text)):
-            return NOTHING
-        reading = await self.read(text, cited)
-        return decide(reading) if reading else NOTHING
+        reading = None
+        if len(text) <= LONGEST and speaks_english(read_claim(text)):
+            reading = await self.read(text, cited)
+        if reading is not None:
+            return decide(reading)
+        return Judgement(verdict="unverified", support=BY_WORDS * words_held(text, cited) / 2)
 
     async def read(self, text: str, passages: Sequence[str]) -> Reading | None:
         """Hold a sentence against passages; None where there is nothing to hold."""
@@ -73,43 +90,90 @@ class RuleJudge:
         found = align(claim, units)
         if found is None:
             return None
-        if self._meaning is None:
-            return Reading(alignment=found, cosine=0.0, with_meaning=False)
-        try:
-            meant = await self._meaning.of(claim, found)
-        except LecternError:  # an embedder that fails must not fail the reply: words alone decide
-            return Reading(alignment=found, cosine=0.0, with_meaning=False)
-        return Reading(alignment=align(claim, units, meant.near) or found, cosine=meant.cosine, with_meaning=True)
+        near: Nearness = unrelated
+        cosine, with_meaning = 0.0, False
+        if self._meaning is not None:
+            with suppress(LecternError):  # an embedder that fails must not fail the reply: words alone decide
+                meant = await self._meaning.of(claim, found)
+                near, cosine, with_meaning = meant.near, meant.cosine, True
+                found = align(claim, units, near) or found
+        return Reading(
+            sentence=claim,
+            alignment=found,
+            alarms=alarms(claim, found.consulted, units, near),
+            cosine=cosine,
+            words_held=words_held(text, passages),
+            with_meaning=with_meaning,
+        )
 
 
 def decide(reading: Reading) -> Judgement:
     """Weigh what was found."""
     weights = load_weights(meaning=reading.with_meaning)
-    signals = reading.alignment.signals
-    found = features(signals, reading.cosine)
+    found = reading.found
     truth, cover = weigh(weights.truth, found), weigh(weights.cover, found)
-    verdict = _verdict(signals, truth, cover, weights)
-    return Judgement(verdict=verdict, support=_support(verdict, truth, cover))
+    verdict = _verdict(reading, truth, cover, weights)
+    return Judgement(verdict=verdict, support=(1 + cover) / 2 if verdict == "supported" else cover / 2)
 
 
-def _verdict(signals: Signals, truth: float, cover: float, weights: Weights) -> Verdict:
-    if truth >= weights.supported_from and cover >= weights.covered_from and not barred(signals):
+def _verdict(reading: Reading, truth: float, cover: float, weights: Weights) -> Verdict:
+    if not barred(reading) and (
+        kept(reading) or (weighable(reading) and truth >= weights.supported_from and cover >= weights.covered_from)
+    ):
         return "supported"
-    if against(signals):
+    if against(reading.alignment.signals):
         return "contradicted"
     return "unverified"
 
 
-def _support(verdict: Verdict, truth: float, cover: float) -> float:
-    """From a half on supported, below it not; within each, how much of it is there and how little was changed."""
-    sure = cover * (1 - BY_TRUTH + BY_TRUTH * truth)
-    return (1 + sure) / 2 if verdict == "supported" else sure / 2
+def kept(reading: Reading) -> bool:
+    """A copy that was shortened or recast: every word of it is there, nothing that turns or limits it came or went,
+    numbers stand in their order; and so do the words, but for whole clauses and a change between active and passive."""
+    signals = reading.alignment.signals
+    if signals.covered_by_evidence < ALL or signals.replaced or signals.strayed or signals.borrowed or signals.swapped:
+        return False
+    best = reading.alignment.evidence[0]
+    mine, other = ({word.text for word in claim.words} for claim in (reading.sentence, best))
+    if signals.limit_differs or (other - mine) & PARTIAL:
+        return False
+    theirs = iter([one for unit in reading.alignment.evidence for one in unit.quantities])
+    if not all(any(same(one, other) for other in theirs) for one in reading.sentence.quantities):
+        return False
+    if not signals.moved and not signals.edited:
+        return True
+    if mine & TURNING != other & TURNING:
+        return False
+    by = (" by " in reading.sentence.lower) != (" by " in best.lower)
+    return signals.covered >= ALL and (
+        in_order(clauses_of(reading.sentence), best) or (by and bool(reading.alarms.voice))
+    )
 
 
-def barred(signals: Signals) -> bool:
-    """What no weight outweighs: a number or a name that the passages do not have or have differently, cells of two rows
-    in one clause, and a copy with a word of its own moved or taken from the next sentence."""
+def in_order(clauses: Sequence[Claim], unit: Claim) -> bool:
+    """Whether each clause, for itself, has its words in the order of the unit."""
+    for clause in clauses:
+        places = [unit.places[word.stem] for word in clause.content if word.stem in unit.places]
+        last = -1
+        for options in places:
+            later = [place for place in options if place > last]
+            if not later:
+                return False
+            last = later[0]
+    return True
+
+
+def weighable(reading: Reading) -> bool:
+    """Whether a weight may say yes. In a close copy every difference was meant: it only recasts the source, or no."""
+    return reading.alignment.signals.sequence < CLOSELY_COPIED
+
+
+def barred(reading: Reading) -> bool:
+    """What no weight outweighs: a number, unit or name that the passages do not have or have differently, cells of two
+    rows in one clause, first for last, and a copy with a word of its own moved or taken from the next sentence."""
+    signals, suspect = reading.alignment.signals, reading.alarms
     if signals.number_missing or signals.number_rival or signals.name_missing or against(signals):
+        return True
+    if suspect.unit_rival or suspect.order_turned or suspect.other_key:
         return True
     if signals.not_prose and signals.strayed >= SEVERAL:
         return True
@@ -144,6 +208,18 @@ def _stands_alone(wanted: str, whole: str) -> bool:
     before, _, after = whole.partition(wanted)
     turned = NEGATORS & set(before.split()[-LOOK_BACK:]) or CONDITIONS & set(before.split()[-LOOK_BACK:])
     return not turned and not CONDITIONS & set(after.split()[:1])
+
+
+def words_held(text: str, passages: Sequence[str]) -> float:
+    """The share of a sentence's telling words that the passages have: the least that can be said of any text."""
+    asked = telling_stems(text)
+    held = {word for word in asked if any(word in _stems(passage) for passage in passages)}
+    return len(held) / len(asked) if asked else 0.0
+
+
+@lru_cache(maxsize=128)
+def _stems(passage: str) -> frozenset[str]:
+    return frozenset(stems(passage))
 
 
 @lru_cache(maxsize=128)

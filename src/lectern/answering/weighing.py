@@ -1,5 +1,5 @@
-"""From signals to a judgement. Two sums are weighed, each a logistic regression whose every weight has the sign that
-its meaning demands (more of the words found can only help, a rival number can only hurt).
+"""From signals to a judgement. Two sums are weighed, each a logistic regression whose weights have the sign that
+their meaning demands (more of the words found can only help, an alarm can only hurt), but for a few that may have any.
 
 - `truth`: was anything changed? Fitted on sentences of lessons, put in other words or falsified.
 - `cover`: is it there at all? Fitted on statements about encyclopedia and news texts.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from lectern.answering.alarms import ALARMS, GROUPS, Alarms
 from lectern.answering.alignment import SIGNALS, Signals
 
 WEIGHTS = Path(__file__).with_name("support.json")
@@ -23,7 +24,8 @@ CLOSE_FROM = 0.4  # share of a sentence's words in the unit's order; from here o
 
 # What a close copy differs in is the change; what a new wording differs in is wording.
 CLOSE = ("replaced", "moved", "edited", "inserted", "left_out", "borrowed", "strayed", "opposites")
-FEATURES = (*SIGNALS, *(f"{name}_in_copy" for name in CLOSE), "cosine")
+FEATURES = (*SIGNALS, *(f"{name}_in_copy" for name in CLOSE), *ALARMS, *GROUPS, "alarmed", "cosine", "words_held")
+MOST_ALARMS = 6  # make `alarmed` full
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +45,17 @@ def load_weights(*, meaning: bool) -> Weights:
     return Weights(**sets["meaning" if meaning else "words"])
 
 
-def features(signals: Signals, cosine: float) -> dict[str, float]:
+def features(signals: Signals, suspect: Alarms, cosine: float, words_held: float) -> dict[str, float]:
     """Everything that is weighed."""
     found: dict[str, float] = {name: getattr(signals, name) for name in SIGNALS}
     close = max(0.0, signals.sequence - CLOSE_FROM) / (1 - CLOSE_FROM)
     found |= {f"{name}_in_copy": found[name] * close for name in CLOSE}
+    found |= {name: getattr(suspect, name) for name in ALARMS}
+    counts = {group: sum(found[name] > 0 for name in members) for group, (members, _) in GROUPS.items()}
+    found |= {group: min(count / GROUPS[group][1], 1.0) for group, count in counts.items()}
+    found["alarmed"] = min(sum(counts.values()) / MOST_ALARMS, 1.0)
     found["cosine"] = max(0.0, cosine)
+    found["words_held"] = words_held
     return found
 
 
