@@ -53,7 +53,7 @@ class ThreadStore(Protocol):
         beginning: Beginning,
         filters: Json,
         summary: str | None,
-    ) -> ThreadHead:
+    ) -> None:
         """Keep a turn, whole; `known` says that the thread was there when the turn began."""
 
     async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:

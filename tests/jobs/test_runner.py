@@ -18,7 +18,7 @@ from lectern.ingestion.bench import Here
 from lectern.ingestion.ingest import IngestRequest, Workshop
 from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.jobs import runner
-from lectern.jobs.live import JobCancelled
+from lectern.jobs.live import JobCancelled, LiveEvent, LiveJob
 from lectern.jobs.runner import JobRules, Jobs
 from lectern.records.database import open_database
 from lectern.records.jobs import SqlJobs
@@ -110,6 +110,25 @@ async def test_the_same_request_gets_the_job_that_is_under_way(tmp_path: Path, a
         assert again.job.job_id > record.job.job_id
         assert (await here.ended(again)).job.status == "completed"
         await agreement(here.shop)
+
+
+async def test_whoever_hears_of_the_end_finds_it_written_and_the_book_free(
+    tmp_path: Path, author: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the very moment of the last event nobody is alone with the book any more, and the record has its end."""
+    seen: list[tuple[str, bool]] = []
+    publish = LiveJob.publish
+
+    def watched(live: LiveJob, event: LiveEvent) -> None:
+        seen.append((event.kind, here.shop.locks.held))
+        publish(live, event)
+
+    async with room(tmp_path / "home") as here:
+        monkeypatch.setattr(LiveJob, "publish", watched)
+        await here.ended(await here.jobs.start(order(author), owner="mine"))
+
+        assert seen[0] == ("planned", True)
+        assert seen[-1] == ("finished", False)
 
 
 async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: Author) -> None:

@@ -60,6 +60,12 @@ class Line:
     lesson: OutlineLesson
 
 
+def about_structure(question: str) -> bool:
+    """Whether the outline is worth reading for a question: of a long book that takes longer than a search."""
+    shapes = (_COUNT, _LIST, _NEIGHBOUR, _WHERE, _INSIDE, _CALLED, _EXTREME)
+    return any(shape.search(question) for shape in shapes)
+
+
 def structure_lines(question: str, outline: Outline) -> list[Line]:
     """What the outline says to a question, or nothing where it is not about the structure."""
     book = _Book(outline)

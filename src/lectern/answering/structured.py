@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lectern.answering.citations import citation
 from lectern.answering.desk import TurnDesk
-from lectern.answering.structure import structure_lines
+from lectern.answering.structure import about_structure, structure_lines
 from lectern.domain.filters import ChunkFilter
 from lectern.domain.replies import Citation, Statement
 
@@ -22,6 +22,8 @@ class StructuredAnswer:
 
 async def structured_answer(question: str, where: ChunkFilter, desk: TurnDesk) -> StructuredAnswer | None:
     """The answer to a question about the structure, or None."""
+    if not about_structure(question):
+        return None
     lines = structure_lines(question, await desk.library.outline(where.book_id))
     numbers: dict[str, int] = {}
     citations: list[Citation] = []

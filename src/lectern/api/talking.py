@@ -22,7 +22,7 @@ def turn_request(body: ChatRequest, caller: Caller, idempotency_key: str | None,
         owner=caller.owner,
         thread_id=session or _new_thread(caller, idempotency_key),
         run_id=str(_run_id(caller, idempotency_key)),
-        digest=hashlib.sha256(body.model_dump_json(exclude_unset=True).encode()).hexdigest(),
+        digest=_digest(body) if idempotency_key else "",
         text=body.message,
         book_id=body.book_id,
         filters={name: value for name, value in given.items() if name not in NO_FILTERS},
@@ -32,6 +32,10 @@ def turn_request(body: ChatRequest, caller: Caller, idempotency_key: str | None,
         readable=caller.books,
         stream=stream,
     )
+
+
+def _digest(body: ChatRequest) -> str:
+    return hashlib.sha256(body.model_dump_json(exclude_unset=True).encode()).hexdigest()
 
 
 def _run_id(caller: Caller, key: str | None) -> uuid.UUID:

@@ -40,7 +40,7 @@ class TurnRequest:
     thread_id: str
     run_id: str
     text: str
-    digest: str = ""  # of the request that the run id was made for
+    digest: str = ""  # of the request, where its run id was made of an idempotency key
     book_id: str | None = None
     filters: Mapping[str, Any] = field(default_factory=dict)  # those that were given; None clears one
     metadata: Json = field(default_factory=dict)
@@ -211,6 +211,8 @@ def _book_of(question: Question) -> str:
 
 
 async def _refuse_other_use(request: TurnRequest, talk: Talk) -> None:
+    if not request.digest:
+        return  # the run id is new
     known = await talk.log.run(request.owner, request.run_id)
     if known is not None and known.digest != request.digest:
         raise BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")

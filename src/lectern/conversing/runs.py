@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, conv
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.threads import Json
 
-KEPT = 300.0  # seconds that an ended run's events can be followed; its reply is in the database for good
+KEPT = 500  # ended runs whose events can still be followed; their replies are in the database for good
 CANCELLED = "the run was cancelled; nothing of it was kept"
 log = logging.getLogger("lectern.runs")
 
@@ -138,7 +139,9 @@ class Runs:
     def __init__(self, talk: Talk, *, most: int, most_of_one: int) -> None:
         self.talk = talk
         self._most, self._most_of_one = most, most_of_one
-        self._live: dict[str, LiveRun] = {}
+        self._live: dict[str, LiveRun] = {}  # under way, or among the last that ended
+        self._last: deque[LiveRun] = deque()  # those that ended, oldest first
+        self._own: Counter[str] = Counter()  # runs under way, by owner
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
         self.watchers: list[Callable[[LiveRun], None]] = []  # told of every run that ended
@@ -152,6 +155,7 @@ class Runs:
         run = self._live[request.run_id] = LiveRun(request)
         task = run.begin(self.talk)
         self._tasks.add(task)
+        self._own[request.owner] += 1
         task.add_done_callback(lambda ended: self._ended(ended, run))
         return run
 
@@ -181,7 +185,10 @@ class Runs:
             run.publish(Failed(error=Cancelled(CANCELLED)))
         for watcher in self.watchers:
             watcher(run)
-        asyncio.get_running_loop().call_later(KEPT, self._forget, run)
+        self._own -= Counter([run.request.owner])  # drops owners with none left
+        self._last.append(run)
+        if len(self._last) > KEPT:
+            self._forget(self._last.popleft())
 
     def _forget(self, run: LiveRun) -> None:
         if self._live.get(run.request.run_id) is run:
@@ -190,6 +197,5 @@ class Runs:
     def _refuse_too_many(self, owner: str) -> None:
         if self._closing:
             raise Overloaded("the server is stopping; ask again in a moment")
-        own = sum(1 for run in self._live.values() if run.request.owner == owner and not run.done)
-        if own >= self._most_of_one or len(self._tasks) >= self._most:
-            raise Overloaded(f"{max(own, len(self._tasks))} questions are being answered; ask again in a moment")
+        if self._own[owner] >= self._most_of_one or len(self._tasks) >= self._most:
+            raise Overloaded("too many questions are being answered; ask again in a moment")

@@ -19,6 +19,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lectern.domain.errors import ConfigError
 
+NOTE = "lectern_note"  # the option of an engine whose transactions are notes
 HEAD = "0002"  # the newest migration; a test holds it against the folder
 MIGRATING = 0x1EC7E24  # the name of the lock under which one process migrates while the others wait
 ONE: dict[str, Any] = {"poolclass": AsyncAdaptedQueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
@@ -81,6 +82,9 @@ def sqlite_url(path: Path | None) -> URL:
 
 
 def _begin_sqlite(connection: Connection) -> None:
+    """What is only a note, such as that a turn has begun, need not survive a power cut; a kill it does."""
+    level = "NORMAL" if connection.get_execution_options().get(NOTE) else "FULL"
+    connection.exec_driver_sql(f"PRAGMA synchronous={level}")
     connection.exec_driver_sql("BEGIN")
 
 

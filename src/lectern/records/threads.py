@@ -125,7 +125,7 @@ class SqlThreads:
         beginning: Beginning,
         filters: Json,
         summary: str | None,
-    ) -> ThreadHead:
+    ) -> None:
         """Keep a turn, whole. One that began in a thread which was deleted meanwhile is not kept."""
         async with transaction(self._engine) as connection:
             await self._leases.confirm(connection, owner, thread_id, turn.run_id)
@@ -157,10 +157,8 @@ class SqlThreads:
             )
             await archive.put_away(connection, number, seq + 2 - LIVE_MESSAGES)
             await settle(connection, turn.run_id)
-            kept = await _known(connection, owner, thread_id)
             reached("threads.before-commit")
         reached("threads.kept")
-        return _head(kept)
 
     async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:
         """Give a thread another title or other metadata; one that was changed since it was read is a conflict."""

@@ -11,6 +11,7 @@ from lectern.domain.clock import utc_now
 from lectern.domain.errors import Conflict
 from lectern.domain.threads import Run, RunState
 from lectern.records.connections import reading, transaction
+from lectern.records.database import NOTE
 from lectern.records.leases import live
 from lectern.records.talk_tables import leases, turn_log
 from lectern.records.turn_bodies import storable
@@ -20,7 +21,7 @@ class SqlTurnLog:
     """The turn log in the SQL database."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+        self._engine = engine.execution_options(**{NOTE: True})
         self._shared = engine.dialect.name != "sqlite"
 
     async def begin(self, run: Run) -> bool:

@@ -1,0 +1,184 @@
+"""The API under load: requests a second of /search and /chat/run beside a bare FastAPI endpoint in the same run, and
+what 20 chats at once add to a model that takes 200 ms.
+
+    python benchmarks/api.py HOME QUERIES [--json api.json] [--chart docs/benchmarks/api.svg]
+
+HOME has the book indexed and no keys; it is copied. Server and bare endpoint have a process of their own; clients and
+the scripted model are in this one, so on two cores everybody shares them. Every question begins a conversation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the scripted endpoint lives with the tests
+
+from peers.measuring import percentile
+from tests.fakeai import Said, Step, fake_ai
+from tests.served import LECTERN, serving
+
+SECONDS, CLIENTS = 8.0, 8  # of each throughput
+CHATS, TURNS, MODEL_SECONDS = 20, 10, 0.2
+BARE = """
+from fastapi import FastAPI
+from pydantic import BaseModel
+class In(BaseModel):
+    message: str
+app = FastAPI()
+@app.post("/bare")
+async def bare(body: In) -> In:
+    return body
+import uvicorn, socket
+listener = socket.socket(); listener.bind(("127.0.0.1", 0))
+print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+import asyncio
+asyncio.run(uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).serve(sockets=[listener]))
+"""
+
+
+def first_sentence(body: dict[str, Any]) -> Said:
+    """A model that quotes the first passage."""
+    found = [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
+    if not found:
+        return Said(text="A talk about the book")
+    lines = [line for line in found[-1]["results"][0]["chunk_text"].splitlines() if line[:1].isalpha()] or ["Nothing."]
+    return Said(text=f"{lines[0]} [1]")
+
+
+@contextmanager
+def server(home: Path, model: str) -> Iterator[str]:
+    """A Lectern server on a copy of the home, answered by the scripted model."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(home, Path(folder) / "home")
+        env = {
+            **os.environ,
+            "LECTERN_HOME": f"{folder}/home",
+            "LECTERN_RATE_LIMIT": "0",
+            "OPENAI_BASE_URL": f"{model}/v1",
+        }
+        command = ["bash", "-c", 'exec "$0" "$@" 2>/dev/null', LECTERN, "serve", "--port", "0"]
+        with serving(command, env=env) as address:
+            yield address
+
+
+async def throughput(call: Callable[[httpx.AsyncClient, int], Awaitable[httpx.Response]]) -> dict[str, float]:
+    """Requests a second and their latency, from clients that ask as fast as they are answered."""
+    took: list[float] = []
+    async with httpx.AsyncClient(timeout=60) as client:
+        await call(client, 0)
+        end = time.perf_counter() + SECONDS
+
+        async def ask(first: int) -> None:
+            number = first
+            while (begun := time.perf_counter()) < end:
+                (await call(client, number)).raise_for_status()
+                took.append((time.perf_counter() - begun) * 1000)
+                number += CLIENTS
+
+        await asyncio.gather(*(ask(number) for number in range(CLIENTS)))
+    return {
+        "per_second": round(len(took) / SECONDS, 1),
+        "p50_ms": round(percentile(took, 50), 1),
+        "p99_ms": round(percentile(took, 99), 1),
+    }
+
+
+async def chats(address: str, questions: list[str]) -> list[float]:
+    """Milliseconds of every turn of 20 talks at once, where the model was asked."""
+    took: list[float] = []
+    async with httpx.AsyncClient(timeout=60) as client:
+
+        async def talk(first: int) -> None:
+            for turn in range(TURNS):
+                body = {"message": questions[(first * TURNS + turn) % len(questions)], "session_id": str(uuid.uuid4())}
+                begun = time.perf_counter()
+                reply = (await client.post(f"{address}/chat/run", json=body)).raise_for_status().json()
+                spent = (time.perf_counter() - begun) * 1000
+                if reply["tokens_used"]:
+                    took.append(spent)
+
+        await asyncio.gather(*(talk(number) for number in range(CHATS)))
+    return took
+
+
+async def measure(home: Path, questions: list[str]) -> dict[str, Any]:
+    """All of it, one thing after the other."""
+    made: dict[str, Any] = {}
+    command = ["bash", "-c", 'exec "$0" "$@" 2>/dev/null', sys.executable, "-c", BARE]
+    with serving(command) as bare:
+        made["bare"] = await throughput(
+            lambda client, number: client.post(f"{bare}/bare", json={"message": questions[number % len(questions)]})
+        )
+    with fake_ai() as ai:
+        ai.script(then=Step(say=first_sentence))
+        with server(home, ai.url) as address:
+            made["search"] = await throughput(
+                lambda client, number: client.post(
+                    f"{address}/search", json={"text": questions[number % len(questions)]}
+                )
+            )
+            made["chat_run"] = await throughput(
+                lambda client, number: client.post(
+                    f"{address}/chat/run", json={"message": questions[number % len(questions)]}
+                )
+            )
+            ai.script(then=Step(say=first_sentence, delay=MODEL_SECONDS))
+            added = [spent - MODEL_SECONDS * 1000 for spent in await chats(address, questions)]
+            made["added"] = {"n": len(added), "p50_ms": percentile(added, 50), "p99_ms": percentile(added, 99)}
+    return made
+
+
+def chart(made: dict[str, Any]) -> str:
+    """Requests a second, as bars."""
+    rows = [("bare FastAPI", made["bare"]), ("/search", made["search"]), ("/chat/run", made["chat_run"])]
+    most = max(row["per_second"] for _, row in rows)
+    bars = [
+        f'<text x="10" y="{40 + 40 * place}">{name}</text>'
+        f'<rect x="120" y="{26 + 40 * place}" width="{380 * row["per_second"] / most:.0f}" height="20" fill="#3b6ea5"/>'
+        f'<text x="{128 + 380 * row["per_second"] / most:.0f}" y="{40 + 40 * place}">{row["per_second"]:g}/s</text>'
+        for place, (name, row) in enumerate(rows)
+    ]
+    style = "<style>text{font:13px sans-serif;fill:#333}</style>"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 150">{style}{"".join(bars)}</svg>\n'
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("home", type=Path)
+    parser.add_argument("queries", type=Path)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--chart", type=Path)
+    given = parser.parse_args()
+    questions = [json.loads(line)["text"] for line in given.queries.read_text(encoding="utf-8").splitlines()][:200]
+    made = asyncio.run(measure(given.home, questions))
+    if given.json:
+        given.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    if given.chart:
+        given.chart.write_text(chart(made), encoding="utf-8")
+    print("| | requests/s | of bare | p50, ms | p99, ms |\n|---|---:|---:|---:|---:|")
+    for name in ("bare", "search", "chat_run"):
+        row = made[name]
+        share = row["per_second"] / made["bare"]["per_second"]
+        print(f"| {name} | {row['per_second']} | {share:.2f} | {row['p50_ms']} | {row['p99_ms']} |")
+    added = made["added"]
+    print(f"\n{CHATS} chats at once, a model of {MODEL_SECONDS * 1000:g} ms, n = {added['n']}: ", end="")
+    print(f"added p50 {added['p50_ms']:.1f} ms, p99 {added['p99_ms']:.1f} ms (bar 100)")
+
+
+if __name__ == "__main__":
+    main()
