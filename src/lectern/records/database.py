@@ -84,7 +84,9 @@ def sqlite_url(path: Path | None) -> URL:
 def _begin_sqlite(connection: Connection) -> None:
     """What is only a note, such as that a turn has begun, need not survive a power cut; a kill it does."""
     level = "NORMAL" if connection.get_execution_options().get(NOTE) else "FULL"
-    connection.exec_driver_sql(f"PRAGMA synchronous={level}")
+    if connection.info.get("synchronous", "FULL") != level:
+        connection.exec_driver_sql(f"PRAGMA synchronous={level}")
+        connection.info["synchronous"] = level
     connection.exec_driver_sql("BEGIN")
 
 
