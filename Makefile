@@ -9,7 +9,7 @@ BOOK ?= examples/physical-ai-robotics
 QUESTIONS ?= examples/golden/physical-ai-robotics/queries.jsonl
 BENCH ?= .bench
 
-.PHONY: help setup dev run test check crash bench docs lock clean
+.PHONY: help setup dev run test check crash fuzz bench docs lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -36,14 +36,19 @@ lock:  ## renew both lock files (needs uv)
 	uv pip compile --universal --generate-hashes --python-version 3.11 pyproject.toml \
 		--group dev -c requirements.lock -o requirements-dev.lock
 
-crash: dev  ## 1,000 kills and 2,000 random histories (about half an hour)
-	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion \
-		--kills 1000 --histories 2000 --reads 10000
+crash: dev  ## 1,000 kills of ingestions, 2,000 random histories, 200 kills of talks, 1,000 vanished clients (about an hour)
+	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion tests/api/test_streams.py \
+		--kills 1000 --histories 2000 --reads 10000 --turns 1000 --talk-kills 200 --disconnects 1000
 
-bench: dev  ## ingest and search beside LlamaIndex, txtai and Chroma (BOOK=…, QUESTIONS=…), and the index as it grows
+fuzz: dev  ## 20,000 requests by Schemathesis over the whole API
+	$(BIN)/python -m pytest tests/api/test_fuzz.py --fuzz 20000
+
+bench: dev  ## ingest and search beside LlamaIndex, txtai and Chroma (BOOK=…, QUESTIONS=…), the index as it grows, the API under load
 	@mkdir -p $(BENCH)
 	$(BIN)/python benchmarks/scale.py --json $(BENCH)/scale.json --chart docs/benchmarks/scale.svg
 	$(BIN)/python benchmarks/ingest.py "$(BOOK)" --venvs $(BENCH) --queries "$(QUESTIONS)" --json $(BENCH)/ingest.json
+	LECTERN_HOME=$(BENCH)/home $(BIN)/lectern ingest "$(BOOK)"
+	$(BIN)/python benchmarks/api.py $(BENCH)/home "$(QUESTIONS)" --json $(BENCH)/api.json --chart docs/benchmarks/api.svg
 
 docs: dev  ## write the pages that are made from the code
 	$(BIN)/python scripts/write_docs.py

@@ -49,7 +49,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app.add_middleware(ListedOrigins, listed=frozenset(settings.origins), keys=lectern.keys)
     app.add_middleware(KnownHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
     app.add_middleware(SafeHeaders)
-    app.state.metrics = Metrics(lectern.runs)
+    app.state.metrics = Metrics(lectern.runs, lectern.jobs)
     app.add_middleware(Traced, metrics=app.state.metrics)
     return app
 

@@ -6,6 +6,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from lectern.conversing.runs import LiveRun, Runs, outcome_of
+from lectern.domain.jobs import IngestionJob
+from lectern.jobs.runner import Jobs
 from lectern.version import __version__
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -15,7 +17,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 class Metrics:
     """Counters of one application."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, jobs: Jobs) -> None:
         self.registry = CollectorRegistry()
         Gauge("lectern_info", "The version that runs.", ["version"], registry=self.registry).labels(__version__).set(1)
         self._requests = Counter(
@@ -35,9 +37,12 @@ class Metrics:
             "lectern_question_seconds", "From question to reply.", buckets=SECONDS, registry=self.registry
         )
         self._tokens = Counter("lectern_tokens", "Tokens that models used.", registry=self.registry)
+        self._jobs = Counter("lectern_jobs", "Ingestions by how they ended.", ["status"], registry=self.registry)
+        self._embedded = Counter("lectern_chunks_embedded", "Texts sent to the embedder.", registry=self.registry)
         active = Gauge("lectern_runs_active", "Questions that are being answered.", registry=self.registry)
         active.set_function(lambda: runs.active)
         runs.watchers.append(self.question)
+        jobs.watchers.append(self.job)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """One request was answered."""
@@ -51,6 +56,11 @@ class Metrics:
         if reply is not None:
             self._question_seconds.observe(float(reply["total_time_ms"]) / 1000)
             self._tokens.inc(int(reply["tokens_used"]))
+
+    def job(self, job: IngestionJob) -> None:
+        """One ingestion ended."""
+        self._jobs.labels(job.status).inc()
+        self._embedded.inc(job.chunks_embedded)
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""

@@ -5,14 +5,14 @@ queued: a job whose book nobody is alone with has lost its process, and is taken
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lectern.domain.books import Survey
 from lectern.domain.errors import BadInput, Busy, LecternError, Overloaded, UnknownJob
-from lectern.domain.jobs import JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
+from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
 from lectern.domain.threads import LOCAL_OWNER
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest, look_at
 from lectern.job_ports import JobLog
@@ -49,6 +49,7 @@ class Jobs:
         self._tasks: set[asyncio.Task[None]] = set()
         self._patrol: asyncio.Task[None] | None = None
         self._closed = False
+        self.watchers: list[Callable[[IngestionJob], None]] = []  # told of every job that ended
 
     async def order(
         self, book_id: str, source: str | None, mode: Mode, *, replace: bool, readable: frozenset[str] | None
@@ -256,6 +257,8 @@ class Jobs:
         self._tasks.discard(task)
         if not live.done:  # what should not happen must not leave anybody waiting
             live.finish(task.exception() if not task.cancelled() else asyncio.CancelledError())
+        for watcher in self.watchers:
+            watcher(live.job)
         asyncio.get_running_loop().call_later(KEPT, self._live.pop, live.job_id, None)
 
     def _refuse_too_many(self) -> None:

@@ -1,0 +1,199 @@
+"""What an operator relies on: request ids, log lines, figures, and a stop that lets answers finish."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lectern.logs import Redaction
+from tests.answering.talking import KEY, write_book
+from tests.fakeai import FakeAI, Step, fake_ai, saying
+from tests.served import LECTERN, lectern
+
+QUESTION = "What is a node?"
+ANSWER = "A node is a process that computes. [1]"
+
+
+@pytest.fixture(scope="module")
+def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a small book in it."""
+    folder = tmp_path_factory.mktemp("operations")
+    lectern("ingest", str(write_book(folder / "robots")), "--book", "robots", home=folder / "home")
+    return folder / "home"
+
+
+@contextmanager
+def served(home: Path, folder: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[str], Path]]:
+    """A server, its process and its log."""
+    shutil.copytree(home, folder / "home")
+    log = folder / "log"
+    env = {**os.environ, "LECTERN_HOME": str(folder / "home"), "LECTERN_LOG_FORMAT": "json", **settings}
+    with log.open("w") as stderr:
+        process = subprocess.Popen(
+            [LECTERN, "serve", "--port", "0"], env=env, stdout=subprocess.PIPE, stderr=stderr, text=True
+        )
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found, log.read_text()
+        try:
+            yield found.group().rstrip("/"), process, log
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    """The log's JSON lines."""
+    return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+
+
+def test_requests_have_ids_and_questions_have_lines(small_home: Path, tmp_path: Path) -> None:
+    """A plain id is kept, a strange one replaced; each question is one line with that id, and without its text."""
+    with served(small_home, tmp_path) as (server, _, log):
+        mine = httpx.post(
+            f"{server}/chat/run", json={"message": QUESTION}, headers={"X-Request-ID": "mine-1"}, timeout=30
+        )
+        odd = httpx.get(f"{server}/health/live", headers={"X-Request-ID": 'x" evil'}, timeout=30)
+
+        metrics = httpx.get(f"{server}/metrics", timeout=30).text
+
+    assert mine.headers["X-Request-ID"] == "mine-1"
+    assert re.fullmatch(r"[0-9a-f]{32}", odd.headers["X-Request-ID"])
+    [line] = [one for one in lines(log) if one["event"] == "question.replied"]
+    assert (line["request_id"], line["outcome"], line["book"]) == ("mine-1", "answered", "robots")
+    assert QUESTION not in log.read_text()
+    assert 'lectern_questions_total{outcome="answered"} 1.0' in metrics
+    assert re.search(r'lectern_http_requests_total\{method="POST",route="/chat/run",status="200"\} 1.0', metrics)
+
+
+def test_what_readers_ask_is_logged_only_on_request(small_home: Path, tmp_path: Path) -> None:
+    """With the setting the text stands there, on one line whatever it holds."""
+    nasty = "What is a node?\n\x1b[31m{fake: line}"
+    with served(small_home, tmp_path, LECTERN_LOG_QUESTIONS="true") as (server, _, log):
+        answered = httpx.post(f"{server}/chat/run", json={"message": nasty}, timeout=30)
+        httpx.post(f"{server}/chat/run", json={"message": "What is\na node?"}, timeout=30)
+
+    assert answered.status_code == 422  # control characters
+    texts = [one.get("question") for one in lines(log) if one["event"].startswith("question.")]
+    assert "What is\na node?" in texts
+    assert all(line.startswith(("{", "lectern:")) for line in log.read_text().splitlines())
+
+
+def test_secrets_never_reach_the_log_or_the_database(small_home: Path, tmp_path: Path) -> None:
+    """A key of the endpoint, of ours and of the database's address stand in no line, whatever fails."""
+    with fake_ai() as ai:
+        ai.script(then=Step(status=401, code=f"invalid_api_key {KEY}"))
+        settings = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
+        with served(small_home, tmp_path, **settings) as (server, _, log):
+            failed = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, timeout=30)
+            key = json.loads(lectern("keys", "create", "--name", "x", "--json", home=tmp_path / "home").stdout)["key"]
+            httpx.get(f"{server}/books", headers={"Authorization": f"Bearer {key}x"}, timeout=30)
+
+    assert failed.status_code == 503
+    held = b"".join(file.read_bytes() for file in (tmp_path / "home").glob("lectern.db*")) + log.read_bytes()
+    for secret in (KEY, key):
+        assert secret.encode() not in held
+        assert secret not in failed.text
+
+
+def test_redaction_looks_everywhere() -> None:
+    """Known secrets and whatever looks like a key are taken out of nested values, too."""
+    clean = Redaction(["hunter2-password"])(
+        None, "info", {"a": ["x hunter2-password y", {"b": "lk_abc_0123456789ab"}], "n": 1}
+    )
+
+    assert clean == {"a": ["x [hidden] y", {"b": "[hidden]"}], "n": 1}
+
+
+def test_a_stop_lets_answers_finish(small_home: Path, tmp_path: Path) -> None:
+    """After SIGTERM a stream that was under way gets its reply, new connections are refused, and the exit is clean."""
+    with fake_ai() as ai, _slow(ai, small_home, tmp_path, "10") as (server, process, _):
+        got: list[str] = []
+        reading = threading.Thread(target=lambda: got.append(_stream(server)))
+        reading.start()
+        _wait_for_call(ai)
+        process.send_signal(signal.SIGTERM)
+        reading.join(20)
+        process.communicate(timeout=20)
+
+    assert "event: reply" in got[0]
+    assert process.returncode == 0
+
+
+def test_a_stop_does_not_wait_for_ever(small_home: Path, tmp_path: Path) -> None:
+    """Beyond its grace an answer is cut off with an error event, nothing of it is kept, and the log line says so."""
+    with fake_ai() as ai, _slow(ai, small_home, tmp_path, "0.2", delay=60) as (server, process, log):
+        got: list[str] = []
+        reading = threading.Thread(target=lambda: got.append(_stream(server)))
+        reading.start()
+        _wait_for_call(ai)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        reading.join(5)
+
+    assert "event: error" in got[0]
+    assert [one["outcome"] for one in lines(log) if one["event"] == "question.failed"] == ["cancelled"]
+
+
+@contextmanager
+def _slow(
+    ai: FakeAI, home: Path, folder: Path, grace: str, delay: float = 2
+) -> Iterator[tuple[str, subprocess.Popen[str], Path]]:
+    ai.script(then=Step(say=saying(ANSWER), delay=delay))
+    settings = {"OPENAI_BASE_URL": f"{ai.url}/v1", "LECTERN_SHUTDOWN_GRACE": grace}
+    with served(home, folder, **settings) as server:
+        yield server
+
+
+def _stream(server: str) -> str:
+    with httpx.stream("POST", f"{server}/chat/stream", json={"message": QUESTION}, timeout=30) as response:
+        return "".join(response.iter_text())
+
+
+def _wait_for_call(ai: FakeAI) -> None:
+    end = time.monotonic() + 20
+    while not any(one.path.endswith("/chat/completions") for one in ai.received):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"LECTERN_FOO": "1"}, "unknown setting"),
+        ({"LECTERN_RATE_LIMIT": "-1"}, "LECTERN_RATE_LIMIT"),
+        ({"LECTERN_PROXIES": "nonsense"}, "LECTERN_PROXIES"),
+        ({"LECTERN_LIMITS_URL": "http://x"}, "LECTERN_LIMITS_URL"),
+        ({"LECTERN_ORIGINS": "not an origin"}, "LECTERN_ORIGINS"),
+        ({"LECTERN_HOSTS": "http://x"}, "LECTERN_HOSTS"),
+        ({"DATABASE_URL": "mysql://u:p4ssw0rd@h/x"}, "DATABASE_URL"),
+        ({"DATABASE_URL": "postgresql://u:p4ssw0rd@127.0.0.1:1/x"}, "DATABASE_URL"),
+        ({"AGENT_MAX_TURNS": "x"}, "AGENT_MAX_TURNS"),
+        ({"LECTERN_HOME": "/proc/nothing/here"}, "LECTERN_HOME"),
+    ],
+)
+def test_a_wrong_setting_is_named_before_anything_starts(tmp_path: Path, settings: dict[str, str], said: str) -> None:
+    """One line that names the variable, exit 2, no traceback, no secret."""
+    env = {**os.environ, "LECTERN_HOME": str(tmp_path / "home"), **settings}
+    done = subprocess.run(
+        [LECTERN, "serve", "--port", "0"], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "p4ssw0rd" not in done.stderr
