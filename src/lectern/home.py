@@ -85,7 +85,7 @@ def find_home(configured: Path | None, *, create: bool) -> Home:
     path = configured or _nearest() or Path.cwd() / FOLDER
     if create:
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)  # talks are nobody else's
         except OSError as exc:
             raise ConfigError(
                 f"{path} cannot be created ({exc.strerror}); set LECTERN_HOME to a folder you may write"

@@ -76,13 +76,16 @@ class TurnLog(Protocol):
     """Every attempt at a turn."""
 
     async def begin(self, run: Run) -> bool:
-        """Write an attempt down; False where the same is under way or has its reply."""
+        """Write an attempt down, for whoever has the thread; False where it has its reply."""
 
     async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
         """The attempt came to nothing."""
 
     async def run(self, owner: str, run_id: str) -> Run | None:
         """An attempt of this owner's."""
+
+    async def purge(self, before: str) -> None:
+        """Forget attempts that ended before a moment."""
 
     async def sweep(self) -> int:
         """At the start of a process: attempts that nobody carries on any more were interrupted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
@@ -96,15 +97,64 @@ def test_a_run_that_is_unknown_is_so_everywhere(server: str) -> None:
         ({"message": QUESTION, "session_id": str(uuid.uuid1())}, 422),
         ({"message": QUESTION, "metadata": {"x": "y" * 5000}}, 422),
         ({"message": QUESTION, "metadata": {"x": "\u0000"}}, 200),
+        ({"message": QUESTION, "metadata": {"x": "\ud800"}}, 422),
+        ({"message": QUESTION, "module_filter": "\ud800"}, 422),
+        ({"message": "lone \ud800"}, 422),
+        ({"message": QUESTION, "metadata": {"x": float("nan")}}, 422),
     ],
 )
 def test_what_is_wrong_is_said_before_the_stream_begins(server: str, body: dict[str, Any], status: int) -> None:
     """A request that cannot be carried out gets a status and a problem, never an empty stream."""
-    answered = httpx.post(f"{server}/chat/stream", json=body, timeout=30)
+    answered = _post(server, body)
+    keyed = _post(server, body, {"Idempotency-Key": str(uuid.uuid4())})
 
-    assert answered.status_code == status
+    assert (answered.status_code, keyed.status_code) == (status, status)
     if status != 200:
         assert answered.headers["content-type"] == "application/problem+json"
+
+
+def _post(server: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> httpx.Response:
+    """A request whose body may hold what a client library would refuse to send."""
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    return httpx.post(f"{server}/chat/stream", content=json.dumps(body), headers=sent, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"message": ', "no valid JSON"),
+        ("", "send a JSON object"),
+        ("[1]", "send a JSON object"),
+        ('{"message": "x", "metadata": ' + '{"a":' * 900 + "1" + "}" * 900 + "}", "metadata"),
+        ('{"message": "' + "x" * 70_000 + '"}', "bytes"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_said_plainly(server: str, content: str, said: str) -> None:
+    """4xx in the one shape, with advice; nothing about the inside."""
+    answered = httpx.post(
+        f"{server}/chat/run", content=content, headers={"Content-Type": "application/json"}, timeout=30
+    )
+
+    assert answered.status_code in (413, 422)
+    assert answered.headers["content-type"] == "application/problem+json"
+    assert said in answered.json()["detail"]
+
+
+def test_a_cursor_that_was_never_given_is_refused(server: str) -> None:
+    """Numbers no database has, and text that is none, are 422."""
+    for place in ("x 99999999999999999999999999", "2026-01-01T00:00:00.000Z 99999999999999999999999", "\x00 1"):
+        cursor = base64.urlsafe_b64encode(place.encode()).decode()
+        assert httpx.get(f"{server}/threads", params={"cursor": cursor}, timeout=30).status_code == 422
+
+
+def test_a_deleted_conversation_cannot_be_followed(server: str) -> None:
+    """After the deletion its run is unknown, too."""
+    sent = stream(server, message=QUESTION)
+    first = sent[0].body
+    assert httpx.delete(f"{server}/threads/{first['session_id']}", timeout=30).status_code == 204
+
+    assert httpx.get(f"{server}/chat/stream/{first['run_id']}", timeout=30).status_code == 404
+    assert httpx.delete(f"{server}/threads/{first['session_id']}", timeout=30).status_code == 404
 
 
 def test_one_key_is_one_question(server: str) -> None:

@@ -305,3 +305,77 @@ async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, s
     assert (summary == said) == kept
     sent = next(body for body in chats(ai) if "what the talk" in str(body["messages"][0]))
     assert "process that computes" not in str(sent["messages"][1:])
+
+
+async def test_the_last_turn_is_given_again_to_who_lost_it(
+    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked again under its key, the last turn that fits is the reply, not the limit; so it is after a restart."""
+    monkeypatch.setenv("AGENT_MAX_TURNS", "1")
+    async with talking(tmp_path, ai) as lectern:
+        asked = request(digest="key")
+        first = await lectern.runs.start(asked).reply()
+        again = await Runs(lectern.talk, most=5, most_of_one=5).start(asked).reply()
+
+    assert again == first
+
+
+async def test_another_body_under_the_key_changes_nothing(lectern: Lectern) -> None:
+    """It is refused before it becomes a run, so the first one can still be followed."""
+    asked = request(digest="one")
+    reply = await lectern.runs.start(asked).reply()
+
+    with pytest.raises(BadInput, match="Idempotency-Key"):
+        lectern.runs.start(request(run_id=asked.run_id, thread_id=asked.thread_id, digest="two"))
+    run = lectern.runs.find(LOCAL_OWNER, asked.run_id)
+    assert run is not None
+    assert await run.reply() == reply
+
+
+async def test_a_number_that_was_never_given_begins_anew(lectern: Lectern) -> None:
+    """Whoever comes back with a strange number gets every event, the reply included."""
+    run = lectern.runs.start(request())
+    await run.reply()
+
+    events = [number async for number, _ in run.follow(999)]
+    assert events == list(range(1, len(run.events) + 1))
+
+
+async def test_what_fails_after_the_reply_is_not_the_turns(lectern: Lectern, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A summary that breaks leaves the reply the last event."""
+
+    async def broken(_: object) -> str:
+        raise RuntimeError("no summary")
+
+    monkeypatch.setattr(type(lectern.staff().answerer), "summary", lambda *_: broken(_))
+    thread_id = str(uuid.uuid4())
+    for _ in range(5):
+        run = lectern.runs.start(request(thread_id=thread_id))
+        await run.reply()
+        await run.ended()
+
+    assert isinstance(run.events[-1], Kept)
+
+
+async def test_nothing_of_a_deleted_thread_is_given_from_memory(lectern: Lectern) -> None:
+    """Its runs cannot be found any more."""
+    asked = request()
+    await lectern.runs.start(asked).reply()
+    await lectern.talk.threads.delete(LOCAL_OWNER, asked.thread_id)
+    lectern.runs.forget_thread(LOCAL_OWNER, asked.thread_id)
+
+    assert lectern.runs.find(LOCAL_OWNER, asked.run_id) is None
+
+
+async def test_a_change_of_subject_is_not_answered_with_the_old_one(tmp_path: Path, ai: FakeAI) -> None:
+    """After an answered question, what the book does not have is refused all the same; what names its subject is
+    searched as it stands."""
+    async with talking(tmp_path, ai) as lectern:
+        ai.script(then=Step(say=saying(NODE)))
+        thread_id = str(uuid.uuid4())
+        await say(lectern, thread_id=thread_id)
+        bread = await say(lectern, "How do I bake bread?", thread_id=thread_id)
+        service = await say(lectern, "What is a service?", thread_id=thread_id)
+
+    assert not bread["should_answer"]
+    assert service["standalone"] == "What is a service?"

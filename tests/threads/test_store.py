@@ -295,12 +295,14 @@ async def test_a_cancelled_run_is_not_kept(store: Store) -> None:
 
 
 async def test_an_attempt_is_repeated_only_when_it_failed(store: Store) -> None:
-    """Under one id: not while it runs, not when it has its reply, but again after an error."""
+    """Under one id: again after an error or a kill, by whoever has the thread; not when it has its reply, and never in
+    another thread."""
     thread_id, run_id = new_id(), str(uuid.uuid4())
     run = run_of(run_id, MINE, thread_id)
 
     assert await store.log.begin(run)
-    assert not await store.log.begin(run)
+    assert await store.log.begin(run)  # its process was killed
+    assert not await store.log.begin(run_of(run_id, MINE, new_id()))
     await store.log.end(run_id, "error", "no model")
     assert await store.log.begin(run)
     await store.log.end(run_id, "error")

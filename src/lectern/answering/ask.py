@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from lectern.answering.checking import Checker
 from lectern.answering.desk import TurnDesk
-from lectern.answering.followups import leans, standalone_by_rules
+from lectern.answering.followups import leans, own_words, standalone_by_rules
 from lectern.answering.refusing import elsewhere, nearest
 from lectern.answering.screening import screened
 from lectern.answering.structured import structured_answer
 from lectern.answering.turns import Delta, Entered, EvidenceFound, Question, Replied, ReplyEvent, Staff
+from lectern.answering.words import stems
 from lectern.domain.errors import ProviderTimeout
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.queries import SearchQuery
@@ -78,6 +79,8 @@ class _Turn:
         self._standalone = self._desk.question = await self._stand_alone()
         field_, hits = await self._retrieve()
         metrics = self._policy.measure(self._standalone, field_, hits)
+        if self._borrowed(hits):
+            metrics = metrics.refused()
         if (reply := await self._from_outline(metrics)) is not None:
             yield Replied(reply=reply)
             return
@@ -111,6 +114,13 @@ class _Turn:
         hits = [hit for hit in findings.hits if hit.similarity >= floor][: self._desk.top_k]
         self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), hits)
         return list(findings.hits[:FIELD]), hits
+
+    def _borrowed(self, hits: list[Hit]) -> bool:
+        """Whether only words of the earlier talk were found, and none of those that this question brings along."""
+        if self._standalone == self._text:
+            return False
+        own = own_words(self._text)
+        return bool(own) and not any(own & stems(" ".join((*hit.chunk.trail, hit.chunk.text))) for hit in hits)
 
     async def _from_outline(self, metrics: ConfidenceMetrics) -> Answer | None:
         """The reply to a question about the book's structure, which the outline knows best."""

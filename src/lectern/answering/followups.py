@@ -20,6 +20,8 @@ SHORT = 5  # words: a question this short rarely says all it means
 LITTLE = (
     1.5  # what the words of a question tell in all, where it names no subject; everyday words tell 0.3, rare ones 1
 )
+RARE = 0.9  # what a word tells that few texts have
+NAMING = 0.5  # what the most telling word of a subject tells at least
 ENOUGH = 2.5  # the same of a question that is whole however it begins, and whatever "one" or "more" stands in it
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|it's|they|them|their|theirs|this|these|those|he|she|him|her|his|hers|former|latter|previous|above)\b",
@@ -38,16 +40,42 @@ _GOES_ON = re.compile(
     r"|(?:\w+\W+)?i meant?)\b",  # "Sorry, I meant …" mends the question before it
     re.IGNORECASE,
 )
+_ASKS_WHAT = re.compile(
+    r"^\W*(?:what|who)(?:'s|\s+(?:is|are|was|were))\s+(?P<new>an?\s+)?(?!the\b|your\b|some\b|other\b|another\b|my\b)(?P<term>\w.*)$",
+    re.IGNORECASE,
+)
 _WORDS = re.compile(r"[\w'.+#/-]*\w")
 
 
 def leans(question: str) -> bool:
     """Whether a question needs the talk before it to be understood: it goes on, points back or names no subject."""
     words = _WORDS.findall(question)
-    if len(words) <= SHORT or _GOES_ON.match(question) or _POINTS_BACK.search(question):
+    if _GOES_ON.match(question) or _POINTS_BACK.search(question):
+        return True
+    if _names_its_subject(question):
+        return False
+    if len(words) <= SHORT:
         return True
     told = sum(telling(stem) for stem in stems(" ".join(word for word in words if _tells(word))))
     return told < (ENOUGH if _MAY_POINT_BACK.search(question) else LITTLE)
+
+
+def _names_its_subject(question: str) -> bool:
+    """Whether a question says what it is about, however short: `What is a URDF?`, `What is photosynthesis?`. One with a
+    definite article (`What is the population?`) means something that was named before."""
+    asked = _ASKS_WHAT.match(question)
+    if asked is None:
+        return False
+    least = 0.0 if asked["new"] else NAMING  # `a service` is named here for the first time
+    return any(telling(stem) >= least for stem in telling_stems(asked["term"]))
+
+
+def own_words(question: str) -> set[str]:
+    """The stems that a question brings along itself: its rare words and its names. Where none of them is found, words
+    that were carried over from the talk must not answer in their place."""
+    words = _WORDS.findall(question)
+    named = {stem for word in words[1:] if word[:1].isupper() and _tells(word) for stem in stems(word)}
+    return named | {stem for word in words if _tells(word) for stem in stems(word) if telling(stem) >= RARE}
 
 
 def standalone_by_rules(question: str, history: Sequence[Exchange]) -> str:

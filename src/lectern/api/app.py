@@ -13,12 +13,13 @@ from lectern.api import errors
 from lectern.api.auth import Door
 from lectern.api.cors import ListedOrigins
 from lectern.api.gate import Gate, open_paths
-from lectern.api.guards import KnownHosts, SafeHeaders
+from lectern.api.guards import BodyLimit, KnownHosts, SafeHeaders
 from lectern.api.limits import Limits
 from lectern.api.metrics import Metrics
 from lectern.api.peers import is_loopback, networks
 from lectern.api.readers import Readers
 from lectern.api.routes import books, chat, health, ingestions, local, metrics, readers, threads
+from lectern.api.sse import Streams
 from lectern.api.tracing import Traced
 from lectern.api.windows import Windows
 from lectern.version import __version__
@@ -35,10 +36,12 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app = unguarded_app()
     app.state.lectern = lectern
     app.state.local_token = local_token
+    app.state.streams = Streams(2 * lectern.settings.max_runs, 2 * lectern.settings.max_runs_per_key)
     settings, url = lectern.settings, lectern.settings.limits_url
     windows = Windows(url.get_secret_value() if url else None)
     lectern.closing.push_async_callback(windows.close)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)  # what is added first is reached last
+    app.add_middleware(BodyLimit, most=MAX_BODY)
     app.add_middleware(
         Gate,
         door=Door(lectern.keys, Readers(lectern.keys), local=is_loopback(host)),

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from lectern.api.auth import READER, caller_of
+from lectern.api.sse import Streams
 from lectern.conversing.converse import Talk
 from lectern.conversing.runs import Runs
 from lectern.domain.callers import Caller, Right
@@ -35,6 +36,14 @@ def runs_of(lectern: LecternDep) -> Runs:
     return lectern.runs
 
 
+def streams_of(request: Request) -> Streams:
+    """The streams that are open."""
+    streams = request.app.state.streams
+    assert isinstance(streams, Streams)
+    return streams
+
+
+StreamsDep = Annotated[Streams, Depends(streams_of)]
 TalkDep = Annotated[Talk, Depends(talk_of)]
 RunsDep = Annotated[Runs, Depends(runs_of)]
 

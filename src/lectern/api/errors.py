@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -40,6 +41,15 @@ def problem_of(exc: LecternError, status: int | None = None) -> JSONResponse:
     return problem(status or exc.status, str(exc), field, wait)
 
 
+def _unread(error: dict[str, Any]) -> str | None:
+    """What to say of a body that is no JSON object at all."""
+    if error["type"] == "json_invalid":
+        return f"the body is no valid JSON: {error.get('ctx', {}).get('error', 'it cannot be read')}"
+    if tuple(error["loc"]) == ("body",):
+        return "send a JSON object as the body, with Content-Type: application/json"
+    return None
+
+
 def install(app: FastAPI) -> None:
     """Give every error of the application this shape."""
 
@@ -50,6 +60,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def validation_error(_: Request, exc: RequestValidationError) -> JSONResponse:
         first = exc.errors()[0]
+        if (unread := _unread(first)) is not None:
+            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, unread)
         field = ".".join(str(part) for part in first["loc"][1:]) or None
         detail = f"{field}: {first['msg']}" if field else str(first["msg"])
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field)

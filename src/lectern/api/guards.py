@@ -58,3 +58,19 @@ def _host(scope: Scope) -> str:
     raw = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1").lower()
     name, _, port = raw.rpartition(":")
     return name if name and port.isdecimal() else raw
+
+
+class BodyLimit:
+    """Refuses a body that says it is too large, in the one shape of an error; one that lies is cut off later."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what fits."""
+        said = next((value for name, value in scope.get("headers", ()) if name == b"content-length"), b"")
+        if said.isdigit() and int(said[:12]) > self._most:
+            await problem(413, f"a request may have {self._most} bytes")(scope, receive, send)
+            return
+        await self._app(scope, receive, send)

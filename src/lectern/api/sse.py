@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import AppStatus
+from starlette.types import Receive, Scope, Send
 
 from lectern.answering.turns import Delta, Entered, EvidenceFound, Replied
 from lectern.api.errors import problem_body
 from lectern.conversing.converse import Begun, Kept
 from lectern.conversing.runs import Cancelled, Failed, LiveRun, RunEvent
-from lectern.domain.errors import LecternError
+from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.threads import Run
 from lectern.schemas.chat import ConsideredOut
 from lectern.thread_ports import ThreadStore, TurnLog
@@ -32,9 +34,34 @@ def leave_streams_to_their_runs() -> None:
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # ships no types for it
 
 
-def stream_of(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
-    """The response that sends events as they come."""
-    return EventSourceResponse(events, ping=PING, send_timeout=STALLED, sep="\n", headers=HEADERS)
+class Streams:
+    """How many streams are open, in all and of each owner. A stream's place is given back by its response, which ends
+    however the client leaves; a generator may never have been started."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._most, self._most_of_one = most, most_of_one
+        self._open: Counter[str] = Counter()
+
+    def open(self, owner: str, events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+        """The response that sends events as they come, if there is room for one more."""
+        if self._open[owner] >= self._most_of_one or self._open.total() >= self._most:
+            raise Overloaded("too many streams are open; close some, or come back in a moment")
+        return _Stream(events, self._open, owner)
+
+
+class _Stream(EventSourceResponse):
+    """A stream that counts while it is sent."""
+
+    def __init__(self, events: AsyncIterator[ServerSentEvent], open_: Counter[str], owner: str) -> None:
+        super().__init__(events, ping=PING, send_timeout=STALLED, sep="\n", headers=HEADERS)
+        self._open, self._owner = open_, owner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._open[self._owner] += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._open -= Counter([self._owner])
 
 
 async def live_events(run: LiveRun, after: int = 0) -> AsyncIterator[ServerSentEvent]:

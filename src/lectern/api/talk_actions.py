@@ -32,16 +32,20 @@ async def chat(lectern: Lectern, params: Params) -> Lines:
         stream=True,
     )
     run = (await lectern.runs_in(ephemeral=params["ephemeral"])).start(request)
-    async for _, event in run.follow():
-        match event:
-            case Delta():
-                yield {"kind": "delta", "text": event.text}
-            case Kept():
-                yield {"kind": "reply", "reply": dict(event.reply)}
-            case Failed():
-                raise event.error
-            case _:
-                continue
+    try:
+        async for _, event in run.follow():
+            match event:
+                case Delta():
+                    yield {"kind": "delta", "text": event.text}
+                case Kept():
+                    yield {"kind": "reply", "reply": dict(event.reply)}
+                case Failed():
+                    raise event.error
+                case _:
+                    continue
+    finally:
+        if not run.done:  # Ctrl-C: at a terminal nobody comes back for the answer
+            await run.cancel()
 
 
 async def threads(lectern: Lectern, params: Params) -> Lines:
@@ -63,8 +67,9 @@ async def thread(lectern: Lectern, params: Params) -> Lines:
 
 async def export_thread(lectern: Lectern, params: Params) -> Lines:
     """One whole conversation, as JSON or as a page of Markdown."""
-    found = await lectern.talk.threads.thread(LOCAL_OWNER, params["thread_id"], limit=None)
-    turns = await lectern.threads.turns(params["thread_id"])
+    store = (await lectern.runs_in(ephemeral=params.get("ephemeral", False))).talk.threads
+    found = await store.thread(LOCAL_OWNER, params["thread_id"], limit=None)
+    turns = await store.turns(LOCAL_OWNER, params["thread_id"])
     if params["format"] == "markdown":
         yield {"text": as_markdown(found.head, turns)}
     else:

@@ -170,7 +170,7 @@ class _Talk:
 
     async def export(self, text: str) -> None:
         """`/export`."""
-        params = {"thread_id": self.thread_id, "format": "markdown"}
+        params = {"thread_id": self.thread_id, "format": "markdown", "ephemeral": self.ephemeral}
         async for line in self.act("export_thread", params):
             if text:
                 await asyncio.to_thread(_write, text, line["text"])

@@ -85,7 +85,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             await lectern.talk.log.sweep()
             await lectern.jobs.take_up()
             with lectern.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
-                tidying = keep_tidy(lectern.talk.threads, lectern.settings.retention_days)
+                tidying = keep_tidy(lectern.talk.threads, lectern.talk.log, lectern.settings.retention_days)
                 beside = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
                 await Server(config).serve(sockets=[listener])
                 for task in beside:

@@ -29,6 +29,7 @@ from lectern.domain.threads import (
 from lectern.thread_ports import ThreadStore, TurnLeases, TurnLog
 
 CONTEXT_TURNS = 20  # that a model sees at most
+SUMMARY_SECONDS = 15.0  # that a model may take for a summary
 T = TypeVar("T")
 
 
@@ -103,13 +104,13 @@ TalkEvent = Begun | ReplyEvent | Kept
 
 async def converse(request: TurnRequest, talk: Talk) -> AsyncGenerator[TalkEvent, None]:
     """A turn's events, from the moment it is this request's turn to the reply that is kept."""
-    await _refuse_other_use(request, talk)
     async with talk.leases.holding(request.owner, request.thread_id, request.run_id, talk.rules.patience):
+        if (kept := await _kept(request, talk)) is not None:
+            yield Kept(reply=kept)
+            return
         head = await talk.threads.head(request.owner, request.thread_id)
         question = await _question(request, head, talk)
-        if not await _begun(request, talk):
-            yield Kept(reply=await _already(request, talk))
-            return
+        await _begin(request, talk)
         yield Begun(run_id=request.run_id, thread_id=request.thread_id, book_id=_book_of(question))
         async with aclosing(_logged(request, head, question, talk)) as events:
             async for event in events:
@@ -117,10 +118,21 @@ async def converse(request: TurnRequest, talk: Talk) -> AsyncGenerator[TalkEvent
     await _summarise(request, question, talk)
 
 
-async def _begun(request: TurnRequest, talk: Talk) -> bool:
-    """Whether the attempt is in the log, and ours to make."""
+async def _kept(request: TurnRequest, talk: Talk) -> Json | None:
+    """The reply of an earlier attempt under the same key: the answer to a request whose answer was lost."""
+    if not request.digest:
+        return None  # the run id is new
+    known = await talk.log.run(request.owner, request.run_id)
+    if known is not None and known.digest != request.digest:
+        raise other_use()
+    return await talk.threads.reply(request.owner, request.run_id)
+
+
+async def _begin(request: TurnRequest, talk: Talk) -> None:
+    """Write the attempt down. The thread is ours, so an earlier one under this id is not under way any more."""
     try:
-        return await _whole(talk.log.begin(_run(request)))
+        if not await _whole(talk.log.begin(_run(request))):
+            raise Busy("the same request is under way elsewhere; wait for it, then ask for its reply")
     except asyncio.CancelledError:
         await _end(talk, request, "cancelled", None)
         raise
@@ -210,20 +222,9 @@ def _book_of(question: Question) -> str:
     return question.scope.book_id
 
 
-async def _refuse_other_use(request: TurnRequest, talk: Talk) -> None:
-    if not request.digest:
-        return  # the run id is new
-    known = await talk.log.run(request.owner, request.run_id)
-    if known is not None and known.digest != request.digest:
-        raise BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
-
-
-async def _already(request: TurnRequest, talk: Talk) -> Json:
-    """The reply of an earlier attempt under the same id."""
-    kept = await talk.threads.reply(request.owner, request.run_id)
-    if kept is None:
-        raise Busy("the same request is under way; wait for it, then ask for its reply")
-    return kept
+def other_use() -> BadInput:
+    """What is said to a second request under the key of a first."""
+    return BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
 
 
 async def _book(request: TurnRequest, head: ThreadHead | None, talk: Talk) -> str:
@@ -250,8 +251,10 @@ async def _summarise(request: TurnRequest, question: Question, talk: Talk) -> No
     asked = [*(one.question for one in question.history), request.text]
     if len(asked) < SUMMARY_FROM or len(asked) % SUMMARY_FROM:
         return
-    with suppress(LecternError):
-        if said := await talk.responder.summary(asked):
+    with suppress(LecternError, TimeoutError):
+        async with asyncio.timeout(SUMMARY_SECONDS):
+            said = await talk.responder.summary(asked)
+        if said:
             await _whole(talk.threads.summarise(request.owner, request.thread_id, said))
 
 

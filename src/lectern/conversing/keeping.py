@@ -6,21 +6,22 @@ import asyncio
 import logging
 
 from lectern.domain.clock import days_ago
-from lectern.domain.errors import StoreUnavailable
-from lectern.thread_ports import ThreadStore
+from lectern.thread_ports import ThreadStore, TurnLog
 
 IDLE_DAYS = 1 / 24  # a thread that was not used for an hour rests
+LOGGED_DAYS = 30  # attempts that ended are remembered: long enough for any second try
 EVERY = 300.0  # seconds
 log = logging.getLogger("lectern.threads")
 
 
-async def keep_tidy(threads: ThreadStore, retention_days: float | None) -> None:
+async def keep_tidy(threads: ThreadStore, turn_log: TurnLog, retention_days: float | None) -> None:
     """Archive and, if told to, forget; until it is cancelled."""
     while True:
         try:
             await tidy(threads, retention_days)
-        except StoreUnavailable as exc:
-            log.warning("threads were not archived: %s", exc)
+            await turn_log.purge(days_ago(LOGGED_DAYS))
+        except Exception:  # whatever it was, the next round may succeed
+            log.exception("threads were not archived")
         await asyncio.sleep(EVERY)
 
 

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
 
-from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse
+from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse, other_use
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.threads import Json
 
@@ -59,7 +59,8 @@ class LiveRun:
         return bool(self.events) and isinstance(self.events[-1], Kept | Failed)
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, RunEvent]]:
-        """The events after a number, each with its own, until the last."""
+        """The events after a number, each with its own, until the last; a number that was never given begins anew."""
+        after = after if after <= len(self.events) else 0
         while True:
             while after < len(self.events):
                 after += 1
@@ -113,12 +114,17 @@ class LiveRun:
                 async for event in events:
                     self.publish(event)
         except LecternError as exc:
-            self.publish(Failed(error=exc))
+            self._fail(exc)
         except asyncio.CancelledError:
-            self.publish(Failed(error=Cancelled(CANCELLED)))
+            self._fail(Cancelled(CANCELLED))
         except Exception:
             log.exception("a turn failed", extra={"run_id": self.request.run_id})
-            self.publish(Failed(error=Unexpected("something went wrong on the server; its log has the details")))
+            self._fail(Unexpected("something went wrong on the server; its log has the details"))
+
+    def _fail(self, error: LecternError) -> None:
+        """The last event, unless there is one: what goes wrong after the reply is no part of the turn."""
+        if not self.done:
+            self.publish(Failed(error=error))
 
 
 Outcome = Literal["answered", "refused", "failed", "cancelled"]
@@ -149,7 +155,9 @@ class Runs:
     def start(self, request: TurnRequest) -> LiveRun:
         """Begin a run, or give the one that is under way with the same id."""
         known = self.find(request.owner, request.run_id)
-        if known is not None and not known.done and known.request.digest == request.digest:
+        if known is not None and known.request.digest != request.digest:
+            raise other_use()
+        if known is not None and not known.done:
             return known
         self._refuse_too_many(request.owner)
         run = self._live[request.run_id] = LiveRun(request)
@@ -163,6 +171,12 @@ class Runs:
         """A run of this owner's that is under way, or has just ended."""
         run = self._live.get(run_id)
         return run if run is not None and run.request.owner == owner else None
+
+    def forget_thread(self, owner: str, thread_id: str) -> None:
+        """Nothing of a deleted thread is given from memory either."""
+        for run in [one for one in self._live.values() if one.done]:
+            if (run.request.owner, run.request.thread_id) == (owner, thread_id):
+                self._forget(run)
 
     @property
     def active(self) -> int:
@@ -183,12 +197,12 @@ class Runs:
         self._tasks.discard(task)
         if not run.done:  # cancelled before its first step
             run.publish(Failed(error=Cancelled(CANCELLED)))
-        for watcher in self.watchers:
-            watcher(run)
         self._own -= Counter([run.request.owner])  # drops owners with none left
         self._last.append(run)
         if len(self._last) > KEPT:
             self._forget(self._last.popleft())
+        for watcher in self.watchers:
+            watcher(run)
 
     def _forget(self, run: LiveRun) -> None:
         if self._live.get(run.request.run_id) is run:

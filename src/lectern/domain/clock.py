@@ -23,3 +23,9 @@ def days_ago(days: float) -> str:
 def in_days(days: float) -> str:
     """The moment so many days after this one."""
     return in_utc(datetime.now(UTC) + timedelta(days=days))
+
+
+def seconds_between(first: str, last: str) -> float:
+    """How long it is from one moment to another, as they are written here."""
+    begun, ended = (datetime.fromisoformat(moment) for moment in (first, last))
+    return max(0.0, (ended - begun).total_seconds())

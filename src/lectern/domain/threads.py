@@ -21,6 +21,7 @@ SUMMARY_LENGTH = 200  # characters
 TITLE_LENGTH = 200
 TITLE_BRIEF = 80  # of a title that nobody gave
 METADATA_BYTES = 4096
+METADATA_DEPTH = 20
 LOCAL_OWNER = "local"  # of every thread while no key exists, and of the terminal's
 
 Json = Mapping[str, Any]
@@ -131,10 +132,20 @@ class Beginning:
 
 
 def check_metadata(metadata: Json) -> None:
-    """At most 4 KiB of JSON."""
-    size = len(json.dumps(dict(metadata)))
+    """At most 4 KiB of JSON that can be given back as it came."""
+    try:
+        size = len(json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False).encode())
+    except (ValueError, RecursionError):  # a number that is none, text that is no UTF-8, too deep
+        raise BadInput("metadata must be plain JSON: finite numbers, valid text", field="metadata") from None
     if size > METADATA_BYTES:
         raise BadInput(f"metadata may have {METADATA_BYTES} bytes as JSON, this has {size}", field="metadata")
+    if _depth(metadata) > METADATA_DEPTH:
+        raise BadInput(f"metadata may be nested {METADATA_DEPTH} deep", field="metadata")
+
+
+def _depth(value: object) -> int:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return 1 + max((_depth(one) for one in inner), default=0)
 
 
 def check_text(text: str, field_: str) -> None:

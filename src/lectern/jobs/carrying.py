@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lectern.domain.books import Survey
-from lectern.domain.clock import utc_now
+from lectern.domain.clock import seconds_between, utc_now
 from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable
 from lectern.domain.jobs import Finished, IngestionJob, JobRecord, JobStatus
 from lectern.ingestion.ingest import IngestRequest, Workshop, carry_out, look_at
@@ -123,7 +123,9 @@ def request_of(record: JobRecord) -> IngestRequest:
 
 def ended(job: IngestionJob, status: JobStatus, message: str | None = None) -> IngestionJob:
     """The job, at its end now."""
-    return replace(job, status=status, completed_at=utc_now(), error_message=message)
+    now = utc_now()
+    took = job.duration_seconds if job.duration_seconds is not None else seconds_between(job.started_at or now, now)
+    return replace(job, status=status, completed_at=now, duration_seconds=took, error_message=message)
 
 
 def _broken_off(job: IngestionJob, error: BaseException | None, seconds: float) -> IngestionJob:

@@ -257,9 +257,10 @@ class Jobs:
         self._tasks.discard(task)
         if not live.done:  # what should not happen must not leave anybody waiting
             live.finish(task.exception() if not task.cancelled() else asyncio.CancelledError())
-        for watcher in self.watchers:
-            watcher(live.job)
         asyncio.get_running_loop().call_later(KEPT, self._live.pop, live.job_id, None)
+        if live.job.completed_at is not None:  # one that was put back goes on elsewhere
+            for watcher in self.watchers:
+                watcher(live.job)
 
     def _refuse_too_many(self) -> None:
         if self._closed:

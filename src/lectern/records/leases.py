@@ -34,17 +34,20 @@ class Leases:
     @asynccontextmanager
     async def holding(self, owner: str, thread_id: str, run_id: str, patience: float) -> AsyncIterator[None]:
         """Be the one whose turn it is; whoever waits longer than `patience` gets an error."""
-        name = (owner, thread_id)
+        name, end = (owner, thread_id), asyncio.get_running_loop().time() + patience
         queue = self._queues.setdefault(name, _Queue())
         queue.users += 1
         try:
             try:
-                async with asyncio.timeout(patience):
+                if queue.lock.locked():
+                    async with asyncio.timeout_at(end):
+                        await queue.lock.acquire()
+                else:
                     await queue.lock.acquire()
             except TimeoutError:
                 raise _busy(thread_id, patience) from None
             try:
-                async with self._leased(name, run_id, patience):
+                async with self._leased(name, run_id, end, patience):
                     yield
             finally:
                 queue.lock.release()
@@ -62,16 +65,14 @@ class Leases:
             raise Busy("the thread was taken over by another turn, because this one was not heard of; ask again")
 
     @asynccontextmanager
-    async def _leased(self, name: Name, run_id: str, patience: float) -> AsyncIterator[None]:
+    async def _leased(self, name: Name, run_id: str, end: float, patience: float) -> AsyncIterator[None]:
         if not self._shared:
             yield
             return
-        try:
-            async with asyncio.timeout(patience):
-                while not await self._take(name, run_id):  # noqa: ASYNC110  # another process lets go of it
-                    await asyncio.sleep(ASKED)
-        except TimeoutError:
-            raise _busy(name[1], patience) from None
+        while not await self._take(name, run_id):
+            if asyncio.get_running_loop().time() >= end:
+                raise _busy(name[1], patience)
+            await asyncio.sleep(ASKED)  # another process lets go of it
         renewing = asyncio.create_task(self._renew(name, run_id))
         try:
             yield

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from lectern.domain.errors import Busy, StoreUnavailable
 from lectern.records.connections import reading, speaking
@@ -28,6 +29,8 @@ class SqlBookLocks:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._shared = engine.dialect.name != "sqlite"  # SQLite has one process, so the set is all there is
+        # Not from the pool: a queue of jobs would leave no connection for those who ask.
+        self._own = create_async_engine(engine.url, poolclass=NullPool) if self._shared else engine
         self._mine: dict[str, AsyncConnection | None] = {}
 
     @property
@@ -57,7 +60,7 @@ class SqlBookLocks:
         """A connection that holds the lock. Without a transaction around it: one that stays open for an hour keeps the
         database from tidying up."""
         async with speaking():
-            connection = await self._engine.connect()
+            connection = await self._own.connect()
             got = False
             try:
                 await connection.execution_options(isolation_level="AUTOCOMMIT")

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, Subquery, Table, delete, insert, select, tuple_, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from lectern.domain.errors import BadInput, Conflict, UnknownThread
+from lectern.domain.errors import Conflict, UnknownThread
 from lectern.domain.failpoints import reached
 from lectern.domain.replies import Exchange
 from lectern.domain.threads import (
@@ -28,6 +26,7 @@ from lectern.domain.threads import (
 )
 from lectern.records import archive, turn_bodies
 from lectern.records.connections import reading, transaction
+from lectern.records.cursors import cursor_of, place_of
 from lectern.records.leases import Leases
 from lectern.records.talk_tables import archived_messages, archived_turns, messages, threads, turn_log, turns
 from lectern.records.turn_log import settle
@@ -50,13 +49,14 @@ class SqlThreads:
         """The owner's threads, the last used first."""
         query = select(threads).where(threads.c.owner == owner)
         if cursor is not None:
-            query = query.where(tuple_(threads.c.updated_at, threads.c.number) < tuple_(*_place(cursor)))
+            query = query.where(tuple_(threads.c.updated_at, threads.c.number) < tuple_(*place_of(cursor)))
         query = query.order_by(threads.c.updated_at.desc(), threads.c.number.desc()).limit(limit + 1)
         async with reading(self._engine) as connection:
             rows = (await connection.execute(query)).all()
         more = len(rows) > limit
         return ThreadPage(
-            heads=tuple(_head(row) for row in rows[:limit]), cursor=_cursor(rows[limit - 1]) if more else None
+            heads=tuple(_head(row) for row in rows[:limit]),
+            cursor=cursor_of(rows[limit - 1].updated_at, rows[limit - 1].number) if more else None,
         )
 
     async def thread(
@@ -101,7 +101,8 @@ class SqlThreads:
             row = await _known(connection, owner, thread_id)
             said = await _said(connection, row.number, 1)
             kept = await _turn_rows(connection, row.number, (1, row.turn_count))
-        return tuple(turn_bodies.turn(one, said) for one in kept)
+        whole = [one for one in kept if {2 * one.number - 1, 2 * one.number} <= said.keys()]
+        return tuple(turn_bodies.turn(one, said) for one in whole)
 
     async def reply(self, owner: str, run_id: str) -> Json | None:
         """The reply that a run came to, as it was shown."""
@@ -192,8 +193,8 @@ class SqlThreads:
     async def purge(self, before: str) -> int:
         """Forget threads of every owner that were last used before a moment; how many that were."""
         async with transaction(self._engine) as connection:
-            old = (await connection.execute(select(threads.c.number).where(threads.c.updated_at < before))).scalars()
-            numbers = list(old)
+            old = select(threads.c.number).where(threads.c.updated_at < before).with_for_update()
+            numbers = list((await connection.execute(old)).scalars())
             await _remove(connection, numbers)
             await connection.execute(delete(turn_log).where(turn_log.c.begun_at < before))
         return len(numbers)
@@ -285,23 +286,11 @@ def _head(row: Row[Any]) -> ThreadHead:
         book_id=row.book_id,
         title=row.title,
         topic_summary=row.topic_summary,
-        metadata=json.loads(row.metadata),
-        filters=json.loads(row.filters),
+        metadata=turn_bodies.reply(row.metadata),
+        filters=turn_bodies.reply(row.filters),
         created_at=row.created_at,
         updated_at=row.updated_at,
         turn_count=row.turn_count,
         archived=bool(row.archived),
         version=row.version,
     )
-
-
-def _cursor(row: Row[Any]) -> str:
-    return base64.urlsafe_b64encode(f"{row.updated_at} {row.number}".encode()).decode()
-
-
-def _place(cursor: str) -> tuple[str, int]:
-    try:
-        moment, _, number = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
-        return moment, int(number)
-    except (binascii.Error, ValueError):
-        raise BadInput("cursor is not one that was given out; begin without it", field="cursor") from None

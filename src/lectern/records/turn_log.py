@@ -25,7 +25,8 @@ class SqlTurnLog:
         self._shared = engine.dialect.name != "sqlite"
 
     async def begin(self, run: Run) -> bool:
-        """Write an attempt down; False where the same is under way or has its reply. A failed one may be repeated."""
+        """Write an attempt down; False where it has its reply. One that came to nothing may be repeated, and so may one
+        that a dead process left: whoever calls this has the thread, so nobody else is at it."""
         values = {
             "owner": run.owner,
             "thread_id": run.thread_id,
@@ -40,7 +41,7 @@ class SqlTurnLog:
             async with transaction(self._engine) as connection:
                 await connection.execute(insert(turn_log).values(run_id=run.run_id, **values))
         except IntegrityError:
-            open_again = turn_log.c.state.not_in(("running", "replied"))
+            open_again = (turn_log.c.state != "replied") & (turn_log.c.thread_id == run.thread_id)
             async with transaction(self._engine) as connection:
                 again = update(turn_log).where(turn_log.c.run_id == run.run_id, open_again).values(**values)
                 return bool((await connection.execute(again)).rowcount)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 from pydantic import UUID4, ConfigDict, Field, StringConstraints
 
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Citation, NearestLesson, Refusal, RefusalReason, Reply, ReplyState, Verdict
-from lectern.schemas.common import Filters, Response
+from lectern.schemas.common import Filters, Metadata, Name, Response
 
 Out = TypeVar("Out", bound=Response)
 
@@ -28,14 +28,14 @@ class ChatRequest(Filters):
         }
     )
 
-    message: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+    message: Annotated[Name, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
     session_id: UUID4 | None = Field(default=None, description="UUID v4 of the conversation; made up when left out.")
     stream: bool = Field(default=False, description="Answer as Server-Sent Events, as `/chat/stream` does.")
     top_k: int | None = Field(
         default=None, ge=1, le=10, description="How many passages to retrieve; default: AGENT_TOP_K, else 5."
     )
     similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least cosine of a passage.")
-    metadata: dict[str, Any] | None = Field(
+    metadata: Metadata | None = Field(
         default=None, description="Kept with a new conversation (user_id, tags …); at most 4 KiB as JSON."
     )
 

@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from lectern.domain.books import Layer, Level
+from lectern.domain.errors import BadInput
 from lectern.domain.queries import Scope
+from lectern.domain.threads import check_metadata
+
+
+def _kept(metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        check_metadata(metadata)
+    except BadInput as exc:
+        raise ValueError(str(exc)) from None
+    return metadata
+
+
+def _decodable(text: object) -> object:
+    if isinstance(text, str):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError("the text is not valid UTF-8") from None
+    return text
+
+
+Metadata = Annotated[dict[str, Any], AfterValidator(_kept)]
+Name = Annotated[str, BeforeValidator(_decodable)]
 
 
 class Request(BaseModel):
@@ -26,15 +49,15 @@ class Response(BaseModel):
 class Filters(Request):
     """What a reader may narrow a question to; all of it is ANDed."""
 
-    book_id: str | None = Field(default=None, description="The book; may be left out while only one is indexed.")
+    book_id: Name | None = Field(default=None, description="The book; may be left out while only one is indexed.")
     hardware_tier_filter: int | None = Field(default=None, ge=1, le=4, description="This tier or lower.")
-    module_filter: str | None = None
+    module_filter: Name | None = None
     chapter_min: int | None = Field(default=None, ge=0, le=2**31)
     chapter_max: int | None = Field(default=None, ge=0, le=2**31)
     lesson_filter: int | None = Field(default=None, ge=0, le=2**31)
     proficiency_levels: list[Level] | None = Field(default=None, min_length=1, description="Any of these.")
     layer_filter: Layer | None = None
-    parent_doc_id: str | None = Field(default=None, description="One lesson only.")
+    parent_doc_id: Name | None = Field(default=None, description="One lesson only.")
 
     def scope(self) -> Scope:
         """The filters as the flows take them."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import ConfigDict, Field
 
 from lectern.domain.threads import TITLE_LENGTH, Message, Role, Thread, ThreadEdit, ThreadHead, ThreadPage, Turn
-from lectern.schemas.common import Request, Response
+from lectern.schemas.common import Metadata, Request, Response
 
 
 class MessageOut(Response):
@@ -108,7 +108,7 @@ class ThreadEditIn(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "URDF", "metadata": {"tags": ["ros2"]}}]})
 
     title: str | None = Field(default=None, min_length=1, max_length=TITLE_LENGTH)
-    metadata: dict[str, Any] | None = Field(default=None, description="At most 4 KiB as JSON.")
+    metadata: Metadata | None = Field(default=None, description="At most 4 KiB as JSON.")
 
     def change(self, version: int | None) -> ThreadEdit:
         """The change that is asked for."""

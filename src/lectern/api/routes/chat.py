@@ -10,8 +10,8 @@ from fastapi import APIRouter, Header
 from fastapi.responses import JSONResponse, Response
 from sse_starlette import EventSourceResponse
 
-from lectern.api.deps import ChatCaller, RunsDep, TalkDep
-from lectern.api.sse import live_events, stored_events, stream_of
+from lectern.api.deps import ChatCaller, RunsDep, StreamsDep, TalkDep
+from lectern.api.sse import live_events, stored_events
 from lectern.api.talking import turn_request
 from lectern.domain.errors import UnknownRun
 from lectern.schemas.chat import ChatRequest, ChatResponse
@@ -28,24 +28,24 @@ IdempotencyKey = Annotated[
 
 @router.post("/run", operation_id="chatRun", response_model=ChatResponse, responses=EVENTS)
 async def chat_run(
-    body: ChatRequest, runs: RunsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
+    body: ChatRequest, runs: RunsDep, streams: StreamsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Answer a question from the book, with citations, or refuse; with `stream` as `/chat/stream` does."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
     if body.stream:
         await run.begun()
-        return stream_of(live_events(run))
+        return streams.open(caller.owner, live_events(run))
     return JSONResponse(dict(await run.reply()))
 
 
 @router.post("/stream", operation_id="chatStream", response_class=EventSourceResponse, responses=EVENTS)
 async def chat_stream(
-    body: ChatRequest, runs: RunsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
+    body: ChatRequest, runs: RunsDep, streams: StreamsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Answer as Server-Sent Events: `status`, `sources`, `delta` …, and last `reply` or `error`."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=True))
     await run.begun()
-    return stream_of(live_events(run))
+    return streams.open(caller.owner, live_events(run))
 
 
 @router.get("/stream/{run_id}", operation_id="chatResume", response_class=EventSourceResponse, responses=EVENTS)
@@ -53,16 +53,17 @@ async def chat_resume(
     run_id: UUID,
     runs: RunsDep,
     talk: TalkDep,
+    streams: StreamsDep,
     caller: ChatCaller,
     last_event_id: Annotated[str | None, Header(max_length=40, description="The last event that arrived.")] = None,
 ) -> Response:
     """Go on where a stream broke off; once there is a reply, it is given."""
     if (run := runs.find(caller.owner, str(run_id))) is not None:
-        return stream_of(live_events(run, _number(last_event_id)))
+        return streams.open(caller.owner, live_events(run, _number(last_event_id)))
     known = await talk.log.run(caller.owner, str(run_id))
     if known is None:
         raise _unknown(run_id)
-    return stream_of(stored_events(known, talk.threads, talk.log))
+    return streams.open(caller.owner, stored_events(known, talk.threads, talk.log))
 
 
 @router.post("/runs/{run_id}/cancel", operation_id="chatCancel")

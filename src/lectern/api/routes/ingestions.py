@@ -8,9 +8,8 @@ from fastapi import APIRouter, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 from sse_starlette import EventSourceResponse
 
-from lectern.api.deps import IngestCaller, LecternDep
+from lectern.api.deps import IngestCaller, LecternDep, StreamsDep
 from lectern.api.job_events import live_events, stored_events
-from lectern.api.sse import stream_of
 from lectern.schemas.common import event_stream, problems
 from lectern.schemas.jobs import HIGHEST, IngestionJob, IngestionPage, IngestionPlan, IngestionRequest, before_of
 
@@ -79,14 +78,15 @@ async def read(job_id: JobId, lectern: LecternDep, caller: IngestCaller) -> Inge
 async def follow(
     job_id: JobId,
     lectern: LecternDep,
+    streams: StreamsDep,
     caller: IngestCaller,
     last_event_id: Annotated[str | None, Header(max_length=40, description="The last event that arrived.")] = None,
 ) -> Response:
     """A job as Server-Sent Events: `planned`, `progress` …, and last `finished` or `error`."""
     record = await lectern.jobs.record(job_id, caller.books)
     if (live := lectern.jobs.live(job_id)) is not None:
-        return stream_of(live_events(live, last_event_id))
-    return stream_of(stored_events(record, lectern.jobs))
+        return streams.open(caller.owner, live_events(live, last_event_id))
+    return streams.open(caller.owner, stored_events(record, lectern.jobs))
 
 
 @router.post("/ingestions/{job_id}/cancel", operation_id="cancelIngestion")

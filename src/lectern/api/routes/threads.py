@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import UUID4
 
-from lectern.api.deps import ChatCaller, TalkDep
+from lectern.api.deps import ChatCaller, RunsDep, TalkDep
 from lectern.conversing.exporting import as_markdown
 from lectern.domain.errors import BadInput
 from lectern.schemas.common import problems
@@ -57,9 +57,10 @@ async def edit_thread(
 
 
 @router.delete("/{thread_id}", operation_id="deleteThread", status_code=204)
-async def delete_thread(thread_id: UUID4, talk: TalkDep, caller: ChatCaller) -> None:
+async def delete_thread(thread_id: UUID4, runs: RunsDep, caller: ChatCaller) -> None:
     """Remove a conversation and all that belongs to it."""
-    await talk.threads.delete(caller.owner, str(thread_id))
+    await runs.talk.threads.delete(caller.owner, str(thread_id))
+    runs.forget_thread(caller.owner, str(thread_id))
 
 
 @router.get(
