@@ -144,7 +144,7 @@ def test_a_refusal_is_exit_4(book: Path, tmp_path: Path) -> None:
         (["ingest", ".", "--mode", "sideways"], "sideways"),
         (["ask", "What is a node?"], "lectern ingest"),
         (["search", "ab"], "lectern ingest"),
-        (["serve", "--host", "0.0.0.0"], "0.0.0.0"),
+        (["serve", "--host", "0.0.0.0", "--port", "0"], "0.0.0.0"),
         (["serve", "--port", "99999"], "99999"),
         (["ingest", __file__], "is a file"),
     ],

@@ -316,3 +316,14 @@ async def test_a_lead_in_ends_its_line() -> None:
     )
 
     assert reply.startswith("Three things change silently in the conversion to SDF: [1]\nA fixed joint of the arm")
+
+
+async def test_a_bare_reference_is_not_quoted() -> None:
+    """`See lesson 1.2.` tells where something is told, and nothing else."""
+    text = (
+        "**Action**: a goal with feedback. See [lesson 1.2](../a/02-b.md).\n\nActions can be cancelled. See lesson 1.3."
+    )
+    said = await WRITER.write("What is an action with feedback?", [Passage(number=1, text=text)])
+
+    assert "a goal with feedback" in said
+    assert "lesson 1." not in said

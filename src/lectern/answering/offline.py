@@ -30,6 +30,9 @@ DEFINING = ("sentence", "item")  # kinds of quotes that can say what a thing is
 HEADED = 3  # cells from which a row needs the head of its table to be understood
 
 _ENDED = re.compile(r"[.!?…。！？۔][\"'”’)*_`]*$")
+_REFERS = re.compile(  # says where, not what: `See [lesson 1.2](…).`
+    r"\W*(?:see|compare|cf)\b\.?\s*(?:also\s+)?(?:\[[^\]]*\]\([^)]*\)|(?:\d\.\d|[^.]){1,50})\W*", re.IGNORECASE
+)
 _IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
 
@@ -99,14 +102,14 @@ def _candidates(question: str, passages: Sequence[Passage]) -> list[Found]:
     return [
         Found(
             # the book's own footnotes would read as our citations
-            quote=replace(quote, before="") if has_marker(quote.before) else quote,
+            quote=replace(quote, before="") if has_marker(quote.before) or _REFERS.fullmatch(quote.before) else quote,
             number=passage.number,
             heading=quote.heading or passage.heading,
             similarity=passage.similarity,
         )
         for passage in passages
         for quote in quotes_of(passage.text)
-        if (code or quote.kind != "code") and not has_marker(quote.text)
+        if (code or quote.kind != "code") and not has_marker(quote.text) and not _REFERS.fullmatch(quote.text)
     ]
 
 
