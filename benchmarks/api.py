@@ -43,7 +43,7 @@ app = FastAPI()
 async def bare(body: In) -> In:
     return body
 import uvicorn, socket
-listener = socket.socket(); listener.bind(("127.0.0.1", 0))
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP); listener.bind(("127.0.0.1", 0))
 print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
 import asyncio
 asyncio.run(uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).serve(sockets=[listener]))

@@ -41,6 +41,7 @@ class TurnRequest:
     thread_id: str
     run_id: str
     text: str
+    new: bool = False  # the thread's id was made for this request, so there is none yet
     digest: str = ""  # of the request, where its run id was made of an idempotency key
     book_id: str | None = None
     filters: Mapping[str, Any] = field(default_factory=dict)  # those that were given; None clears one
@@ -108,7 +109,7 @@ async def converse(request: TurnRequest, talk: Talk) -> AsyncGenerator[TalkEvent
         if (kept := await _kept(request, talk)) is not None:
             yield Kept(reply=kept)
             return
-        head = await talk.threads.head(request.owner, request.thread_id)
+        head = None if request.new else await talk.threads.head(request.owner, request.thread_id)
         question = await _question(request, head, talk)
         await _begin(request, talk)
         yield Begun(run_id=request.run_id, thread_id=request.thread_id, book_id=_book_of(question))

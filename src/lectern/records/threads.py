@@ -130,32 +130,14 @@ class SqlThreads:
         """Keep a turn, whole. One that began in a thread which was deleted meanwhile is not kept."""
         async with transaction(self._engine) as connection:
             await self._leases.confirm(connection, owner, thread_id, turn.run_id)
-            row = await _row(connection, owner, thread_id, lock=True)
-            if row is None and known:
-                raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")
-            if row is None:
-                number, count, seq = await _begin(connection, owner, thread_id, turn, beginning), 0, 0
+            if known:
+                number, count, seq = await _go_on(connection, (owner, thread_id), turn, filters, summary)
             else:
-                number, count, seq = row.number, row.turn_count, row.last_seq
-                if row.archived:
-                    await archive.bring_back(connection, number, seq - LIVE_MESSAGES)
+                number, count, seq = await _begin(connection, (owner, thread_id), turn, beginning, filters), 0, 0
             reached("threads.begun")
             await connection.execute(insert(messages), turn_bodies.message_rows(number, seq, turn))
             reached("threads.said")
             await connection.execute(insert(turns), turn_bodies.turn_row(number, count + 1, turn))
-            await connection.execute(
-                update(threads)
-                .where(threads.c.number == number)
-                .values(
-                    updated_at=turn.replied_at,
-                    turn_count=count + 1,
-                    last_seq=seq + 2,
-                    archived=0,
-                    filters=json.dumps(dict(filters)),
-                    topic_summary=summary or threads.c.topic_summary,
-                    version=threads.c.version + 1,
-                )
-            )
             await archive.put_away(connection, number, seq + 2 - LIVE_MESSAGES)
             await settle(connection, turn.run_id)
             reached("threads.before-commit")
@@ -214,23 +196,51 @@ class SqlThreads:
         return moved
 
 
-async def _begin(connection: AsyncConnection, owner: str, thread_id: str, turn: Turn, beginning: Beginning) -> int:
+async def _begin(
+    connection: AsyncConnection, name: tuple[str, str], turn: Turn, beginning: Beginning, filters: Json
+) -> int:
+    """A thread with its first turn; under the lease nobody else can have begun it."""
     new = insert(threads).values(
-        owner=owner,
-        thread_id=thread_id,
+        owner=name[0],
+        thread_id=name[1],
         book_id=beginning.book_id,
         title=beginning.title,
         metadata=json.dumps(dict(beginning.metadata)),
-        filters="{}",
+        filters=json.dumps(dict(filters)),
         created_at=turn.asked_at,
         updated_at=turn.replied_at,
-        turn_count=0,
-        last_seq=0,
+        turn_count=1,
+        last_seq=2,
         archived=0,
-        version=0,
+        version=1,
     )
     made = await connection.execute(new)
     return int(made.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
+
+
+async def _go_on(
+    connection: AsyncConnection, name: tuple[str, str], turn: Turn, filters: Json, summary: str | None
+) -> tuple[int, int, int]:
+    """One more turn in a thread: its number, its turns and its last `seq` before this one."""
+    row = await _row(connection, *name, lock=True)
+    if row is None:
+        raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")
+    if row.archived:
+        await archive.bring_back(connection, row.number, row.last_seq - LIVE_MESSAGES)
+    await connection.execute(
+        update(threads)
+        .where(threads.c.number == row.number)
+        .values(
+            updated_at=turn.replied_at,
+            turn_count=row.turn_count + 1,
+            last_seq=row.last_seq + 2,
+            archived=0,
+            filters=json.dumps(dict(filters)),
+            topic_summary=summary or threads.c.topic_summary,
+            version=threads.c.version + 1,
+        )
+    )
+    return row.number, row.turn_count, row.last_seq
 
 
 async def _remove(connection: AsyncConnection, numbers: Sequence[int]) -> None:
