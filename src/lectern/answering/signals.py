@@ -115,7 +115,12 @@ def _wording(question: str) -> _Wording:
 
 def _stems(hit: Hit) -> list[str]:
     """Every word of the hit and of the headings above it."""
-    return [stem(word) for word in _WORD.findall(" ".join([*hit.chunk.trail, hit.chunk.text]).lower())]
+    return _stems_of(" ".join([*hit.chunk.trail, hit.chunk.text]))
+
+
+@lru_cache(maxsize=1024)  # the passages that readers ask for come up again and again
+def _stems_of(text: str) -> list[str]:
+    return [stem(word) for word in _WORD.findall(text.lower())]
 
 
 def _shapes(wording: _Wording, texts: Sequence[Sequence[str]]) -> dict[str, _Shape]:
