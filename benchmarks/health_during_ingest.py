@@ -5,8 +5,8 @@ answers take, first with nothing to do and then while it ingests a book of many 
     python benchmarks/health_during_ingest.py --quick             # vectors made up: the index as busy as it can be
     python benchmarks/health_during_ingest.py --chunks 1000 --json health.json
 
-A probe's time counts from the moment it was due, so a server that stops answers late and not seldom. The bar is that of
-the issue: p99 at most 50 ms and none over 250 ms, on 2 cores.
+A probe's time counts from the moment it was due, so a server that stops answers late and not seldom. The bar: p99
+at most 50 ms and none over 250 ms, on 2 cores.
 """
 
 from __future__ import annotations
