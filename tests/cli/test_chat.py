@@ -96,7 +96,7 @@ def test_purging_asks_first(home: Path) -> None:
     """Without a yes nothing goes; with one, what was not used for long enough."""
     lectern("chat", home=home, typed=f"{QUESTION}\n")
 
-    lectern("threads", "purge", "--older-than", "0", home=home, typed="n\n")
+    lectern("threads", "purge", "--older-than", "0", home=home, typed="n\n", check=False)
     assert len(json.loads(lectern("threads", "list", "--json", home=home).stdout)) == 1
     gone = lectern("threads", "purge", "--older-than", "0", "--yes", "--json", home=home).stdout
     assert json.loads(gone) == {"threads_deleted": 1}

@@ -8,7 +8,7 @@ import typer
 
 from lectern.cli.acting import act, only
 from lectern.cli.options import Book, BookArgument, Direct, Json
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import carry, confirmed, fail, print_json
 
 
 def books(
@@ -84,20 +84,13 @@ def chunks(book: BookArgument = None, *, direct: Direct = False, json: Json = Fa
 
 
 def _remove(book: str, *, yes: bool, direct: bool, json: bool) -> None:
-    if not yes and not _confirmed(f"Take {book!r} out of the index? Its files stay."):
+    if not yes and not confirmed(f"Take {book!r} out of the index? Its files stay."):
         fail("nothing was removed; --yes removes without asking", 2)
     gone = carry(only("remove", {"book": book}, direct=direct))
     if json:
         print_json(gone)
     else:
         typer.echo(f"{gone['book_id']}: removed, {gone['chunks_deleted']} chunks gone")
-
-
-def _confirmed(question: str) -> bool:
-    try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:  # nobody is there to answer
-        return False
 
 
 async def _all(name: str, params: dict[str, Any], *, direct: bool) -> list[dict[str, Any]]:

@@ -63,6 +63,8 @@ def _unless_late(failed: threading.ExceptHookArgs) -> None:
 
 def _in_options(message: str) -> str:
     """What an error names by a request's field is an option here."""
+    if message.startswith("limit (top_k) must"):  # a question's, not a search's
+        message = message.replace("limit (top_k)", "--top-k", 1)
     first = re.sub(r"^(limit|offset|expand)(?: \(top_k\))?(?= must)", lambda field: OPTIONS[field[1]], message)
     return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTIONS.get(field[0], field[0]), first)
 
@@ -76,3 +78,11 @@ def fail(message: str, code: int) -> NoReturn:
 def print_json(body: object) -> None:
     """One line, the last of stdout."""
     typer.echo(json.dumps(body, ensure_ascii=False))
+
+
+def confirmed(question: str) -> bool:
+    """Whether a person says yes; where nobody is there to ask, no."""
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:  # nobody is there to answer
+        return False

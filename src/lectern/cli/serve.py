@@ -144,6 +144,9 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+    except socket.gaierror as exc:
+        listener.close()
+        raise ConfigError(f"--host {host!r} is no address of this machine ({exc.strerror})") from exc
     except OSError as exc:
         listener.close()
         raise ConfigError(f"port {port} cannot be used ({exc.strerror}); choose another with --port") from exc

@@ -10,7 +10,7 @@ import typer
 
 from lectern.cli.acting import act, only
 from lectern.cli.options import Direct, Json
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import carry, confirmed, fail, print_json
 
 app = typer.Typer(help="List, read, export and delete conversations.", no_args_is_help=True, rich_markup_mode=None)
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The conversation's id.")]
@@ -97,7 +97,7 @@ def purge(
     json: Json = False,
 ) -> None:
     """Forget every owner's conversations that were not used for some days. Nothing brings them back."""
-    if not yes and not typer.confirm(f"Delete every conversation that was not used for {days} days?"):
-        raise typer.Exit(0)
+    if not yes and not confirmed(f"Delete every conversation that was not used for {days} days?"):
+        fail("nothing was deleted; --yes deletes without asking", 2)
     gone = carry(only("purge_threads", {"days": days}, direct=direct))
     print_json(gone) if json else typer.echo(f"Deleted {gone['threads_deleted']} conversations")

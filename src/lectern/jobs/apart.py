@@ -55,6 +55,7 @@ class Apart:
         self._process = 0  # its id, once it has begun
         self._opening = asyncio.Lock()
         self._waiting: set[Future[Any]] = set()
+        self._ended_for: Future[Any] | None = None  # the step because of which we killed the last worker
 
     @property
     def process(self) -> int:
@@ -101,6 +102,8 @@ class Apart:
                 return await asyncio.wrap_future(future)
         except BrokenProcessPool as exc:
             self._forget(pool)
+            if self._ended_for not in (None, future):  # killed for another's step, before this one's turn came
+                return await self._do(work, *args, **kwargs)
             raise WorkerLost(
                 "the process that reads and embeds ended unexpectedly (was it killed, or out of memory?); "
                 "what was finished is kept, start the ingestion again"
@@ -137,6 +140,7 @@ class Apart:
                 # Spawned, not forked: a server has threads, and a fork of it could find their locks held for ever.
                 spawn = multiprocessing.get_context("spawn")
                 self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_settle_in)
+                self._ended_for = None
             pool = self._pool
             if not self._process:
                 try:
@@ -149,6 +153,7 @@ class Apart:
     def _end_if_stuck(self, pool: ProcessPoolExecutor, future: Future[Any]) -> None:
         """A step that hangs must not keep the next job waiting because nobody waits for it any more."""
         if pool is self._pool and not future.done():
+            self._ended_for = future
             self._kill()
             self._forget(pool)
 
