@@ -91,15 +91,21 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": HTTPStatus(status).phrase, "content": shape} for status in statuses}
 
 
-def event_stream(*names: str) -> dict[int | str, dict[str, Any]]:
-    """How a route documents its Server-Sent Events; the schema is one event's."""
+def event_stream(**events: str) -> dict[int | str, dict[str, Any]]:
+    """How a route documents its Server-Sent Events: each with what its data holds. The schema is one event's."""
+    told = "; ".join(f"`{name}`: {holds}" for name, holds in events.items())
     data = {"type": "string", "contentMediaType": "application/json"}
     event = {
         "type": "object",
-        "properties": {"event": {"enum": list(names)}, "data": data, "id": {"type": "string"}},
+        "properties": {"event": {"enum": list(events)}, "data": data, "id": {"type": "string"}},
         "required": ["event", "data", "id"],
     }
-    return {200: {"description": "Server-Sent Events", "content": {"text/event-stream": {"schema": event}}}}
+    return {
+        200: {
+            "description": f"Server-Sent Events, the data of each one JSON object. {told}.",
+            "content": {"text/event-stream": {"schema": event}},
+        }
+    }
 
 
 class Health(Response):

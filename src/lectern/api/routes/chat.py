@@ -18,7 +18,13 @@ from lectern.schemas.chat import ChatRequest, ChatResponse
 from lectern.schemas.common import event_stream, problems
 from lectern.schemas.runs import RunOut
 
-EVENTS = event_stream("status", "sources", "delta", "reply", "error")
+EVENTS = event_stream(
+    status="{state}, and in the first {run_id, session_id, book_id}",
+    sources="{sources: [{chunk_id, page_title, section, url, similarity_score}], confidence_level}",
+    delta="{text}, checked",
+    reply="the ChatResponse, as the conversation holds it; the last event",
+    error="a Problem; the last event",
+)
 router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 409, 413, 422, 429, 503))
 IdempotencyKey = Annotated[
     str | None,

@@ -13,7 +13,12 @@ from lectern.api.job_events import live_events, stored_events
 from lectern.schemas.common import event_stream, problems
 from lectern.schemas.jobs import HIGHEST, IngestionJob, IngestionPage, IngestionPlan, IngestionRequest, before_of
 
-EVENTS = event_stream("planned", "progress", "finished", "error")
+EVENTS = event_stream(
+    planned="{job, files}: how many files are new, modified, moved, deleted, unchanged",
+    progress="{job, done, total}: files so far",
+    finished="{job}: the IngestionJob with its report; the last event",
+    error="a Problem; the last event",
+)
 PLAN: dict[int | str, dict[str, Any]] = {200: {"model": IngestionPlan, "description": "The plan of a dry run"}}
 router = APIRouter(tags=["jobs"], responses=problems(401, 403, 404, 422, 429, 503))
 JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
