@@ -22,7 +22,7 @@ run: setup  ## ingest the sample book (BOOK=â€¦) and serve page and API (PORT=â€
 	$(BIN)/lectern serve --port $(PORT)
 
 test: check  ## checks and tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: dev  ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
