@@ -19,6 +19,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException
 from lectern.domain.errors import IndexDamaged, ProviderError, ProviderTimeout
 from lectern.domain.filters import ChunkFilter
 from lectern.index import server as adapter
+from lectern.index.breaker import FAILURES
 from lectern.index.server import ServerIndex, connect, open_server_index
 from lectern.ingestion.doctor import examine
 from lectern.ingestion.ingest import Workshop
@@ -152,11 +153,11 @@ async def test_a_server_that_does_not_serve_is_an_error_in_bounded_time(fault: s
             async with asyncio.timeout(BOUND), open_server_index(connect(url, None), "c", DIMENSIONS, Book()):
                 pass
         client = connect(url, None)
-        index = ServerIndex(client, "c", Book())
         for work in (_count, _find, _look_up, _books):
             with pytest.raises(error):
                 async with asyncio.timeout(BOUND):
-                    await index.read(work)
+                    await ServerIndex(client, "c", Book()).read(work)
+        index = ServerIndex(client, "c", Book())
         with pytest.raises(error):
             async with asyncio.timeout(BOUND):
                 await index.replace("book", 1, [change], commit)
@@ -164,6 +165,25 @@ async def test_a_server_that_does_not_serve_is_an_error_in_bounded_time(fault: s
             async with asyncio.timeout(BOUND):
                 await index.remnants("book", set(), drop=True)
         await client.close()
+
+
+async def test_readers_do_not_queue_up_before_a_server_that_is_silent() -> None:
+    """After a few that had to wait, every further reader gets the error at once."""
+    answer, _ = FAULTS["silent"]
+    async with faulty(answer) as url:
+        client = connect(url, None)
+        index = ServerIndex(client, "c", Book())
+        for _ in range(FAILURES):
+            with pytest.raises(ProviderError):
+                await index.read(_count)
+        begun = asyncio.get_running_loop().time()
+        for _ in range(20):
+            with pytest.raises(ProviderError, match="try again"):
+                await index.read(_count)
+        took = asyncio.get_running_loop().time() - begun
+        await client.close()
+
+    assert took < 1  # the server's own time-out is one second here, for each
 
 
 async def test_a_collection_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from lectern.domain.errors import Busy, ConfigError, IndexDamaged, IndexMismatch
 from lectern.domain.failpoints import reached
 from lectern.domain.filters import ChunkFilter
 from lectern.index import lexical, schema
+from lectern.index.breaker import Breaker
 from lectern.index.server_errors import speaking_lectern
 from lectern.index.server_view import CHUNK_ID, GENERATION, PARENT, ServerView, compile_filter, generation_of, scroll
 from lectern.ports import Change, Commit, Generations, IndexedChunk, T
@@ -34,13 +35,15 @@ class ServerIndex:
     def __init__(self, client: AsyncQdrantClient, collection: str, generations: Generations) -> None:
         self._client = client
         self._generations = generations
+        self._breaker = Breaker("qdrant")
         self.collection = collection
 
     async def read(self, work: Callable[[ServerView], Awaitable[T]]) -> T:
         """Do `work`, again and again if a replacement comes in between."""
         for _ in range(ATTEMPTS):
             view = ServerView(self._client, self.collection, self._generations, {})
-            result = await work(view)
+            with self._breaker.passing():  # readers do not queue up before a server that is down
+                result = await work(view)
             if await view.undisturbed():
                 return result
         raise Busy("the book is being replaced faster than it can be read; try again in a moment")
