@@ -26,6 +26,8 @@ def test_a_question_gets_a_cited_answer(server: str) -> None:
     assert body["should_answer"]
     assert body["confidence_level"] in {"high", "medium", "low"}
     assert body["session_id"] == session
+    again = httpx.get(f"{server}/chat/stream/{response.headers['X-Run-ID']}", timeout=30)
+    assert "event: reply" in again.text
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", body["timestamp"])
     numbers = {int(number) for number in re.findall(r"\[(\d+)\]", body["response"])}
     assert numbers == set(range(1, len(body["sources"]) + 1))

@@ -27,7 +27,8 @@ class Limits:
         return await self.windows.count(*self._buckets(caller, peer)) if self.per_key else None
 
     async def refuse_guessing(self, peer: str) -> None:
-        """Count a bad key, and refuse to look at more of them for a while."""
+        """Count a bad key; too many from one address are told to wait. Good ones from there pass all the same: many
+        readers may share an address with one who guesses."""
         if not self.per_key:
             return
         standing = await self.windows.count(Bucket(("bad", peer), BAD_KEYS))

@@ -36,12 +36,13 @@ IdempotencyKey = Annotated[
 async def chat_run(
     body: ChatRequest, runs: RunsDep, streams: StreamsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Answer a question from the book, with citations, or refuse; with `stream` as `/chat/stream` does."""
+    """Answer a question from the book, with citations, or refuse; with `stream` as `/chat/stream` does. `X-Run-ID` names
+    the run, under which the reply can be fetched again."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
     if body.stream:
         await run.begun()
         return streams.open(caller.owner, live_events(run))
-    return JSONResponse(dict(await run.reply()))
+    return JSONResponse(dict(await run.reply()), headers={"X-Run-ID": run.request.run_id})
 
 
 @router.post("/stream", operation_id="chatStream", response_class=EventSourceResponse, responses=EVENTS)
