@@ -36,8 +36,8 @@ IdempotencyKey = Annotated[
 async def chat_run(
     body: ChatRequest, runs: RunsDep, streams: StreamsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Answer a question from the book, with citations, or refuse; with `stream` as `/chat/stream` does. `X-Run-ID` names
-    the run, under which the reply can be fetched again."""
+    """Answer a question from the book, with citations, or refuse; with `stream` as `/chat/stream` does. `X-Run-ID`
+    names the run, under which the reply can be fetched again."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
     if body.stream:
         await run.begun()
