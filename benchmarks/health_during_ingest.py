@@ -124,7 +124,7 @@ def serve_quick() -> None:
     from lectern.cli.main import run
     from lectern.parts import Parts
 
-    Parts.embedder = lambda _self, _name=None: QuickEmbedder()  # type: ignore[method-assign,assignment]
+    Parts.embedder = lambda _self, _name=None: QuickEmbedder()  # type: ignore[method-assign,assignment]  # in this process only
     sys.argv = ["lectern", "serve", "--port", "0"]
     run()
 

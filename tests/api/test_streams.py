@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -11,7 +12,7 @@ import socket
 import struct
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,9 +21,11 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sse_starlette import ServerSentEvent
 
 from lectern.answering.turns import Delta
-from lectern.api.sse import _frame, _named
+from lectern.api.sse import Streams, _named, frame
+from lectern.domain.errors import Overloaded
 from tests.served import LECTERN, serving
 from tests.sse import Event, events
 
@@ -191,7 +194,7 @@ def test_a_stored_reply_is_given_after_a_restart(sample_home: Path, tmp_path: Pa
 def test_no_text_breaks_the_framing(text: str) -> None:
     """Line ends of every kind, `data:` and `event:` in an answer arrive as they were, in one event."""
     name, body = _named(Delta(text=text)) or ("", {})
-    sent = _frame(name, body, "7").encode().decode()
+    sent = frame(name, body, "7").encode().decode()
 
     [event] = events(sent.split("\n"))
     assert (event.name, event.id, event.body) == ("delta", "7", {"text": text})
@@ -248,3 +251,35 @@ def _wait(done: Any, seconds: float = 5) -> None:
     while not done():
         assert time.monotonic() < end, f"not within {seconds} s"
         time.sleep(0.05)
+
+
+async def test_open_streams_are_capped_and_their_places_given_back() -> None:
+    """One more than allowed is refused, of one owner and in all; a stream that ends, however, makes room."""
+    streams = Streams(most=2, most_of_one=1)
+
+    async def silent() -> AsyncIterator[ServerSentEvent]:
+        await asyncio.Event().wait()
+        yield ServerSentEvent(data="never")
+
+    async def sent(owner: str) -> asyncio.Task[None]:
+        begun = asyncio.Event()
+
+        async def send(_: object) -> None:
+            begun.set()
+
+        scope = {"type": "http", "method": "GET", "headers": []}
+        task = asyncio.create_task(streams.open(owner, silent())(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
+        await begun.wait()
+        return task
+
+    streams.open("a", silent())  # made and never sent: it takes no place
+    first, second = await sent("a"), await sent("b")
+    for owner in ("a", "c"):
+        with pytest.raises(Overloaded):
+            streams.open(owner, silent())
+    first.cancel()
+    await asyncio.wait([first])
+    third = await sent("a")
+    for task in (second, third):
+        task.cancel()
+    await asyncio.wait([second, third])

@@ -42,7 +42,7 @@ def test_a_job_survives_its_process_at_every_instant(tmp_path: Path, name: str) 
             else:
                 await jobs.take_up()
             if (live := jobs.live(1)) is not None:
-                await live.ended()
+                await live.over()
             record = await jobs.start(order, owner="mine", key="k")  # the answer was lost, so it is sent again
             assert (record.job.job_id, record.job.status) == (1, "completed")
             assert record.attempts == (1 if name in {"jobs.added", "jobs.ended"} else 2)

@@ -116,7 +116,7 @@ def test_a_follower_comes_back_by_the_last_events_id(site: Site) -> None:
     assert site.follow(job_id, whole[-1].id) == whole[-1:]
     assert site.follow(job_id, "1-99999") == whole[-1:]
     for stranger in ("9-1", "x", "1-", "-", "1-²"):
-        assert site.follow(job_id, stranger.encode()) == whole  # type: ignore[arg-type]
+        assert site.follow(job_id, stranger.encode()) == whole  # type: ignore[arg-type]  # httpx takes bytes
 
 
 def test_a_source_outside_is_refused_without_a_word_about_the_machine(site: Site) -> None:

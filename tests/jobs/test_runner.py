@@ -62,7 +62,7 @@ class Room:
         self.bench.go.set()
         live = self.jobs.live(record.job.job_id)
         assert live is not None
-        await live.ended()
+        await live.over()
         return await self.jobs.record(record.job.job_id, None)
 
 

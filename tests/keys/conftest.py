@@ -51,8 +51,8 @@ class Site:
 
     def call(self, method: str, path: str, key: str | None = None, **more: object) -> httpx.Response:
         """One request with a key."""
-        headers = {**({"X-API-Key": self.keys[key]} if key else {}), **more.pop("headers", {})}  # type: ignore[dict-item]
-        return self.web.request(method, f"{self.address}{path}", headers=headers, **more)  # type: ignore[arg-type]
+        headers = {**({"X-API-Key": self.keys[key]} if key else {}), **more.pop("headers", {})}  # type: ignore[dict-item]  # headers are a dict
+        return self.web.request(method, f"{self.address}{path}", headers=headers, **more)  # type: ignore[arg-type]  # httpx's own
 
 
 def keys_command(home: Path, *arguments: str) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 
 from lectern.api.auth import READER, caller_of
 from lectern.api.sse import Streams
@@ -64,3 +64,7 @@ ReadCaller = Annotated[Caller, Depends(_needs("read"))]
 ChatCaller = Annotated[Caller, Depends(_needs("chat"))]
 IngestCaller = Annotated[Caller, Depends(_needs("ingest"))]
 AdminCaller = Annotated[Caller, Depends(_needs("admin"))]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=255, description="The same key and body twice is one request, carried out once."),
+]

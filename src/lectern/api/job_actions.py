@@ -49,7 +49,7 @@ async def start_job(lectern: Lectern, params: Params) -> Lines:
     started = await lectern.jobs.start(await _order(lectern, params), owner=LOCAL_OWNER)
     live = lectern.jobs.live(started.job.job_id)
     if not lectern.serving and live is not None:
-        await live.ended()
+        await live.over()
         if live.error is not None:
             raise live.error
     yield _shown(await lectern.jobs.record(started.job.job_id, None))

@@ -4,7 +4,6 @@ attempt it is: a client that comes back after the server died must not wait for 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from sse_starlette import ServerSentEvent
 
 from lectern.api.errors import problem_body
+from lectern.api.sse import frame
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned
 from lectern.jobs.live import LiveEvent, LiveJob
@@ -30,7 +30,7 @@ async def live_events(live: LiveJob, last_event_id: str | None) -> AsyncIterator
     """The events of a job of this process, after the one that arrived last."""
     async for number, event in live.follow(_after(live, last_event_id)):
         name, body = _named(event, live.record)
-        yield _frame(name, body, f"{live.record.attempts}-{number}")
+        yield frame(name, body, f"{live.record.attempts}-{number}")
 
 
 async def stored_events(record: JobRecord, jobs: Jobs) -> AsyncIterator[ServerSentEvent]:
@@ -41,9 +41,9 @@ async def stored_events(record: JobRecord, jobs: Jobs) -> AsyncIterator[ServerSe
         record = await jobs.record(record.job.job_id, None)
         if record.open and record != seen:
             seen = record
-            yield _frame("progress", {"job": IngestionJob.of(record).model_dump()}, f"{record.attempts}-0")
+            yield frame("progress", {"job": IngestionJob.of(record).model_dump()}, f"{record.attempts}-0")
     name, body = _ended(record)
-    yield _frame(name, body, f"{record.attempts}-0")
+    yield frame(name, body, f"{record.attempts}-0")
 
 
 def _after(live: LiveJob, last_event_id: str | None) -> int:
@@ -82,7 +82,3 @@ def _job(record: JobRecord) -> dict[str, Any]:
 
 def _counts(plan: Plan) -> dict[str, int]:
     return {name: len(getattr(plan, name)) for name in COUNTED}
-
-
-def _frame(name: str, body: dict[str, Any], number: str) -> ServerSentEvent:
-    return ServerSentEvent(data=json.dumps(body), event=name, id=number, sep="\n")

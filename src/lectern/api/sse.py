@@ -69,7 +69,7 @@ async def live_events(run: LiveRun, after: int = 0) -> AsyncIterator[ServerSentE
     async for number, event in run.follow(after):
         if (shown := _named(event)) is not None:
             name, body = shown
-            yield _frame(name, body, str(number))
+            yield frame(name, body, str(number))
 
 
 async def stored_events(known: Run, threads: ThreadStore, log: TurnLog) -> AsyncIterator[ServerSentEvent]:
@@ -80,10 +80,10 @@ async def stored_events(known: Run, threads: ThreadStore, log: TurnLog) -> Async
         state = await log.run(known.owner, known.run_id)
     reply = await threads.reply(known.owner, known.run_id) if state and state.state == "replied" else None
     if reply is not None:
-        yield _frame("reply", dict(reply), STORED)
+        yield frame("reply", dict(reply), STORED)
         return
     error = state.error if state else None
-    yield _frame("error", _problem(Cancelled(error or "the run ended without a reply; ask again")), STORED)
+    yield frame("error", _problem(Cancelled(error or "the run ended without a reply; ask again")), STORED)
 
 
 def _named(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911  # one a kind of event
@@ -111,5 +111,6 @@ def _problem(error: LecternError) -> dict[str, Any]:
     return problem_body(error).model_dump()
 
 
-def _frame(name: str, body: dict[str, Any], number: str) -> ServerSentEvent:
+def frame(name: str, body: dict[str, Any], number: str) -> ServerSentEvent:
+    """One event; its data is one line of ASCII."""
     return ServerSentEvent(data=json.dumps(body), event=name, id=number, sep="\n")

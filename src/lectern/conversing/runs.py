@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse, other_use
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.threads import Json
+from lectern.following import Followed
 
 KEPT = 500  # ended runs whose events can still be followed; their replies are in the database for good
 CANCELLED = "the run was cancelled; nothing of it was kept"
@@ -44,30 +45,13 @@ class Unexpected(LecternError):
 RunEvent = TalkEvent | Failed
 
 
-class LiveRun:
+class LiveRun(Followed[RunEvent]):
     """One run and its events so far."""
 
     def __init__(self, request: TurnRequest) -> None:
+        super().__init__()
         self.request = request
-        self.events: list[RunEvent] = []
-        self._bell = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether the last event is there."""
-        return bool(self.events) and isinstance(self.events[-1], Kept | Failed)
-
-    async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, RunEvent]]:
-        """The events after a number, each with its own, until the last; a number that was never given begins anew."""
-        after = after if after <= len(self.events) else 0
-        while True:
-            while after < len(self.events):
-                after += 1
-                yield after, self.events[after - 1]
-            if self.done:
-                return
-            await self._bell.wait()
 
     async def begun(self) -> None:
         """Wait for the first event; a run that fails before it raises."""
@@ -78,12 +62,11 @@ class LiveRun:
 
     async def reply(self) -> Json:
         """Wait for the end; a run that failed raises."""
-        while not self.done:
-            await self._bell.wait()
+        await self.over()
         last = self.events[-1]
         if isinstance(last, Failed):
             raise last.error
-        assert isinstance(last, Kept)  # by `done`
+        assert isinstance(last, Kept)  # by `publish`
         return last.reply
 
     async def ended(self) -> None:
@@ -92,10 +75,9 @@ class LiveRun:
             await asyncio.wait([self._task])
 
     def publish(self, event: RunEvent) -> None:
-        """Add an event and wake everybody who follows."""
-        self.events.append(event)
-        self._bell.set()
-        self._bell = asyncio.Event()
+        """One more event; the reply and the failure are the last."""
+        self.done = isinstance(event, Kept | Failed)
+        self.add(event)
 
     def begin(self, talk: Talk) -> asyncio.Task[None]:
         """Carry the run on from here."""

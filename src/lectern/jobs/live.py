@@ -4,12 +4,12 @@ back by number."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from lectern.domain.errors import LecternError
 from lectern.domain.jobs import IngestionJob, JobEvent, JobRecord, Planned
+from lectern.following import Followed
 
 Ending = Literal["cancelled", "stopping"]
 
@@ -31,16 +31,14 @@ class JobCancelled(LecternError):
 LiveEvent = JobEvent | Stopped
 
 
-class LiveJob:
+class LiveJob(Followed[LiveEvent]):
     """One job and its events so far."""
 
     def __init__(self, record: JobRecord) -> None:
+        super().__init__()
         self.record = record
-        self.events: list[LiveEvent] = []
-        self.done = False
         self.error: BaseException | None = None  # what ended a job that failed
         self.ending: Ending | None = None
-        self._bell = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
 
     @property
@@ -59,28 +57,12 @@ class LiveJob:
             event = replace(event, plan=replace(event.plan, replacements=()))
         if not isinstance(event, Stopped):
             self.record = replace(self.record, job=event.job)
-        self.events.append(event)
-        self._ring()
+        self.add(event)
 
     def finish(self, error: BaseException | None = None) -> None:
         """No event will come any more."""
         self.done, self.error = True, error
-        self._ring()
-
-    async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, LiveEvent]]:
-        """The events after a number, each with its own, until the last."""
-        while True:
-            while after < len(self.events):
-                after += 1
-                yield after, self.events[after - 1]
-            if self.done:
-                return
-            await self._bell.wait()
-
-    async def ended(self) -> None:
-        """Wait until it has ended here."""
-        while not self.done:
-            await self._bell.wait()
+        self.ring()
 
     def working(self, work: asyncio.Task[None]) -> None:
         """This task does the work; whoever wants an end before it began gets it now."""
@@ -93,7 +75,3 @@ class LiveJob:
         self.ending = self.ending or ending
         if self._work is not None:
             self._work.cancel()
-
-    def _ring(self) -> None:
-        self._bell.set()
-        self._bell = asyncio.Event()

@@ -90,7 +90,7 @@ class Jobs:
         finally:
             if mine and not live.done:
                 live.end("cancelled")
-                await live.ended()
+                await live.over()
         if live.error is not None:
             raise live.error
         if live.job.status == "cancelled":
@@ -125,7 +125,7 @@ class Jobs:
         record = await self.record(job_id, books)
         if (live := self._live.get(job_id)) is not None:
             live.end("cancelled")
-            await live.ended()
+            await live.over()
         elif record.open:
             await self.records.ask_to_end(job_id)  # whoever carries it on will hear of it
             await self._adopt(record, resume=False)  # unless nobody does

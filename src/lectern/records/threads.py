@@ -7,17 +7,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, Subquery, Table, delete, insert, select, tuple_, union_all, update
+from sqlalchemy import delete, insert, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from lectern.domain.errors import Conflict, UnknownThread
+from lectern.domain.errors import Conflict
 from lectern.domain.failpoints import reached
 from lectern.domain.replies import Exchange
 from lectern.domain.threads import (
     LIVE_MESSAGES,
     Beginning,
     Json,
-    Message,
     Thread,
     ThreadEdit,
     ThreadHead,
@@ -29,6 +28,7 @@ from lectern.records.connections import reading, transaction
 from lectern.records.cursors import cursor_of, place_of
 from lectern.records.leases import Leases
 from lectern.records.talk_tables import archived_messages, archived_turns, messages, threads, turn_log, turns
+from lectern.records.thread_rows import both, head_of, is_thread, known_row, row_of, said_in, turn_rows, turns_of
 from lectern.records.turn_log import settle
 
 
@@ -42,8 +42,8 @@ class SqlThreads:
     async def head(self, owner: str, thread_id: str) -> ThreadHead | None:
         """A thread without its messages, if this owner has it."""
         async with reading(self._engine) as connection:
-            row = await _row(connection, owner, thread_id)
-        return _head(row) if row else None
+            row = await row_of(connection, owner, thread_id)
+        return head_of(row) if row else None
 
     async def heads(self, owner: str, *, limit: int, cursor: str | None = None) -> ThreadPage:
         """The owner's threads, the last used first."""
@@ -55,7 +55,7 @@ class SqlThreads:
             rows = (await connection.execute(query)).all()
         more = len(rows) > limit
         return ThreadPage(
-            heads=tuple(_head(row) for row in rows[:limit]),
+            heads=tuple(head_of(row) for row in rows[:limit]),
             cursor=cursor_of(rows[limit - 1].updated_at, rows[limit - 1].number) if more else None,
         )
 
@@ -64,27 +64,27 @@ class SqlThreads:
     ) -> Thread:
         """A thread with its last messages, or those before a `seq`; without a limit all of them."""
         async with reading(self._engine) as connection:
-            row = await _known(connection, owner, thread_id)
-            both = _both(messages, archived_messages)
-            query = select(both).where(both.c.thread == row.number).order_by(both.c.seq.desc())
+            row = await known_row(connection, owner, thread_id)
+            whole = both(messages, archived_messages)
+            query = select(whole).where(whole.c.thread == row.number).order_by(whole.c.seq.desc())
             if before is not None:
-                query = query.where(both.c.seq < before)
+                query = query.where(whole.c.seq < before)
             found = (await connection.execute(query.limit(limit))).all()[::-1]
-            kept = await _turn_rows(connection, row.number, _numbers([one.seq for one in found]))
+            kept = await turn_rows(connection, row.number, turns_of([one.seq for one in found]))
         page = tuple(turn_bodies.message(one) for one in found)
         look_ups = tuple(look_up for one in kept for look_up in turn_bodies.look_ups(one.look_ups))
         earlier = page[0].seq if page and page[0].seq > 1 else None
-        return Thread(head=_head(row), messages=page, retrieval_history=look_ups, earlier=earlier)
+        return Thread(head=head_of(row), messages=page, retrieval_history=look_ups, earlier=earlier)
 
     async def recent(self, owner: str, thread_id: str, most: int) -> tuple[Exchange, ...]:
         """What was answered in the last `most` turns; refusals are no context, and neither is a damaged row."""
         async with reading(self._engine) as connection:
-            row = await _row(connection, owner, thread_id)
+            row = await row_of(connection, owner, thread_id)
             if row is None:
                 return ()
             first = max(1, row.turn_count - most + 1)
-            said = await _said(connection, row.number, first)
-            kept = await _turn_rows(connection, row.number, (first, row.turn_count))
+            said = await said_in(connection, row.number, first)
+            kept = await turn_rows(connection, row.number, (first, row.turn_count))
         return tuple(
             Exchange(
                 question=said[2 * one.number - 1].content,
@@ -98,23 +98,23 @@ class SqlThreads:
     async def turns(self, owner: str, thread_id: str) -> tuple[Turn, ...]:
         """Every turn of a thread, in order."""
         async with reading(self._engine) as connection:
-            row = await _known(connection, owner, thread_id)
-            said = await _said(connection, row.number, 1)
-            kept = await _turn_rows(connection, row.number, (1, row.turn_count))
+            row = await known_row(connection, owner, thread_id)
+            said = await said_in(connection, row.number, 1)
+            kept = await turn_rows(connection, row.number, (1, row.turn_count))
         whole = [one for one in kept if {2 * one.number - 1, 2 * one.number} <= said.keys()]
         return tuple(turn_bodies.turn(one, said) for one in whole)
 
     async def reply(self, owner: str, run_id: str) -> Json | None:
         """The reply that a run came to, as it was shown."""
-        both = _both(turns, archived_turns)
+        whole = both(turns, archived_turns)
         query = (
-            select(both.c.reply)
-            .join_from(both, threads, both.c.thread == threads.c.number)
-            .where(both.c.run_id == run_id, threads.c.owner == owner)
+            select(whole.c.reply)
+            .join_from(whole, threads, whole.c.thread == threads.c.number)
+            .where(whole.c.run_id == run_id, threads.c.owner == owner)
         )
         async with reading(self._engine) as connection:
             body = (await connection.execute(query)).scalar()
-        return None if body is None else turn_bodies.reply(body)
+        return None if body is None else turn_bodies.read_object(body)
 
     async def append(  # noqa: PLR0913  # what a turn is made of
         self,
@@ -151,22 +151,22 @@ class SqlThreads:
         if change.metadata is not None:
             values["metadata"] = json.dumps(dict(change.metadata))
         async with transaction(self._engine) as connection:
-            row = await _known(connection, owner, thread_id, lock=True)
+            row = await known_row(connection, owner, thread_id, lock=True)
             if change.version is not None and change.version != row.version:
                 raise Conflict(f"the thread is at version {row.version} by now; read it again, then change it")
             await connection.execute(update(threads).where(threads.c.number == row.number).values(**values))
-            row = await _known(connection, owner, thread_id)
-        return _head(row)
+            row = await known_row(connection, owner, thread_id)
+        return head_of(row)
 
     async def summarise(self, owner: str, thread_id: str, summary: str) -> None:
         """Give a thread a better summary of its topics."""
         async with transaction(self._engine) as connection:
-            await connection.execute(update(threads).where(*_is(owner, thread_id)).values(topic_summary=summary))
+            await connection.execute(update(threads).where(*is_thread(owner, thread_id)).values(topic_summary=summary))
 
     async def delete(self, owner: str, thread_id: str) -> None:
         """Remove a thread and all that belongs to it."""
         async with transaction(self._engine) as connection:
-            row = await _known(connection, owner, thread_id, lock=True)
+            row = await known_row(connection, owner, thread_id, lock=True)
             await _remove(connection, [row.number])
             await connection.execute(
                 delete(turn_log).where(turn_log.c.owner == owner, turn_log.c.thread_id == thread_id)
@@ -222,7 +222,7 @@ async def _go_on(
     connection: AsyncConnection, name: tuple[str, str], turn: Turn, filters: Json, summary: str | None
 ) -> tuple[int, int, int]:
     """One more turn in a thread: its number, its turns and its last `seq` before this one."""
-    row = await _row(connection, *name, lock=True)
+    row = await row_of(connection, *name, lock=True)
     if row is None:
         raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")
     if row.archived:
@@ -249,58 +249,3 @@ async def _remove(connection: AsyncConnection, numbers: Sequence[int]) -> None:
         for table in (messages, archived_messages, turns, archived_turns):
             await connection.execute(delete(table).where(table.c.thread.in_(some)))
         await connection.execute(delete(threads).where(threads.c.number.in_(some)))
-
-
-async def _row(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any] | None:
-    query = select(threads).where(*_is(owner, thread_id))
-    return (await connection.execute(query.with_for_update() if lock else query)).first()
-
-
-async def _known(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any]:
-    row = await _row(connection, owner, thread_id, lock=lock)
-    if row is None:
-        raise UnknownThread(f"there is no thread {thread_id!r}", field="thread_id")
-    return row
-
-
-async def _said(connection: AsyncConnection, number: int, first: int) -> dict[int, Message]:
-    both = _both(messages, archived_messages)
-    query = select(both).where(both.c.thread == number, both.c.seq >= 2 * first - 1).order_by(both.c.seq)
-    return {row.seq: turn_bodies.message(row) for row in await connection.execute(query)}
-
-
-async def _turn_rows(connection: AsyncConnection, number: int, span: tuple[int, int]) -> Sequence[Row[Any]]:
-    both = _both(turns, archived_turns)
-    query = select(both).where(both.c.thread == number, both.c.number.between(*span)).order_by(both.c.number)
-    return (await connection.execute(query)).all()
-
-
-def _numbers(seqs: Sequence[int]) -> tuple[int, int]:
-    """The turns that messages belong to: each has two."""
-    return ((seqs[0] + 1) // 2, (seqs[-1] + 1) // 2) if seqs else (1, 0)
-
-
-def _both(live: Table, archived: Table) -> Subquery:
-    """A table and its archive as one."""
-    parts: list[Select[Any]] = [select(live), select(archived)]
-    return union_all(*parts).subquery()
-
-
-def _is(owner: str, thread_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return threads.c.owner == owner, threads.c.thread_id == thread_id
-
-
-def _head(row: Row[Any]) -> ThreadHead:
-    return ThreadHead(
-        thread_id=row.thread_id,
-        book_id=row.book_id,
-        title=row.title,
-        topic_summary=row.topic_summary,
-        metadata=turn_bodies.reply(row.metadata),
-        filters=turn_bodies.reply(row.filters),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        turn_count=row.turn_count,
-        archived=bool(row.archived),
-        version=row.version,
-    )

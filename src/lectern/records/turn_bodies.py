@@ -55,16 +55,16 @@ def turn(row: Row[Any], said: Mapping[int, Message]) -> Turn:
         confidence=answered.confidence or 0.0,
         asked_at=asked.timestamp,
         replied_at=answered.timestamp,
-        reply=reply(row.reply),
+        reply=read_object(row.reply),
         look_ups=look_ups(row.look_ups),
         number=row.number,
     )
 
 
-def reply(body: str) -> Json:
-    """A reply as it was shown."""
-    shown: Json = _read(body, {})
-    return shown
+def read_object(body: str) -> Json:
+    """A JSON object: a reply as it was shown, a thread's filters or metadata."""
+    found: Json = _read(body, {})
+    return found
 
 
 def look_ups(body: str) -> tuple[LookUp, ...]:

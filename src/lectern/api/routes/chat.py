@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header
 from fastapi.responses import JSONResponse, Response
 from sse_starlette import EventSourceResponse
 
-from lectern.api.deps import ChatCaller, RunsDep, StreamsDep, TalkDep
+from lectern.api.deps import ChatCaller, IdempotencyKey, RunsDep, StreamsDep, TalkDep
 from lectern.api.sse import live_events, stored_events
 from lectern.api.talking import turn_request
 from lectern.domain.errors import UnknownRun
@@ -26,10 +26,6 @@ EVENTS = event_stream(
     error="a Problem; the last event",
 )
 router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 409, 413, 422, 429, 503))
-IdempotencyKey = Annotated[
-    str | None,
-    Header(min_length=1, max_length=255, description="The same key and body twice is one question, asked once."),
-]
 
 
 @router.post("/run", operation_id="chatRun", response_model=ChatResponse, responses=EVENTS)

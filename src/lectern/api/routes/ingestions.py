@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 from sse_starlette import EventSourceResponse
 
-from lectern.api.deps import IngestCaller, LecternDep, StreamsDep
+from lectern.api.deps import IdempotencyKey, IngestCaller, LecternDep, StreamsDep
 from lectern.api.job_events import live_events, stored_events
 from lectern.schemas.common import event_stream, problems
 from lectern.schemas.jobs import HIGHEST, IngestionJob, IngestionPage, IngestionPlan, IngestionRequest, before_of
@@ -22,10 +22,6 @@ EVENTS = event_stream(
 PLAN: dict[int | str, dict[str, Any]] = {200: {"model": IngestionPlan, "description": "The plan of a dry run"}}
 router = APIRouter(tags=["jobs"], responses=problems(401, 403, 404, 422, 429, 503))
 JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
-IdempotencyKey = Annotated[
-    str | None,
-    Header(min_length=1, max_length=255, description="The same key and body twice is one job, begun once."),
-]
 
 
 @router.post(
