@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -118,31 +119,22 @@ ACTIONS: dict[str, Action] = {
     action.__name__: action
     for action in (search, ask, chunks, books, remove, outline, lesson, calibrate, doctor, ingest)
 }
-JOBS = ("jobs", "job", "cancel_job", "start_job")
-KEYS = ("create_key", "keys", "rotate_key", "revoke_key")
-TALK = ("chat", "threads", "thread", "export_thread", "delete_thread", "purge_threads")
+LATE = {  # actions whose modules are imported when they are asked for
+    "job_actions": ("jobs", "job", "cancel_job", "start_job"),
+    "key_actions": ("create_key", "keys", "rotate_key", "revoke_key"),
+    "talk_actions": ("chat", "threads", "thread", "export_thread", "delete_thread", "purge_threads"),
+}
 
 
 def action_named(name: str) -> Action:
     """The action of this name."""
-    if name in TALK:
-        from lectern.api import talk_actions
-
-        action: Action = getattr(talk_actions, name)
-        return action
-    if name in KEYS:
-        from lectern.api import key_actions
-
-        found: Action = getattr(key_actions, name)
-        return found
-    if name in JOBS:
-        from lectern.api import job_actions
-
-        made: Action = getattr(job_actions, name)
-        return made
-    if name not in ACTIONS:
-        raise BadInput(f"there is no action {name!r}")
-    return ACTIONS[name]
+    if name in ACTIONS:
+        return ACTIONS[name]
+    for module, names in LATE.items():
+        if name in names:
+            action: Action = getattr(import_module(f"lectern.api.{module}"), name)
+            return action
+    raise BadInput(f"there is no action {name!r}")
 
 
 def _scope(params: Params) -> Scope:
