@@ -55,7 +55,8 @@ def ours(request: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
     from tokenizers import Tokenizer
 
-    from lectern.embedders.minilm import TOKENIZER, WEIGHTS, LocalEmbedder
+    from lectern.embedders.minilm import LocalEmbedder
+    from lectern.embedders.sealed import TOKENIZER, WEIGHTS
 
     if "cut" in request:
         tokenizer = Tokenizer.from_file(str(WEIGHTS / TOKENIZER))

@@ -1,4 +1,4 @@
-"""The model all-MiniLM-L6-v2 as an ONNX graph in int8, written node by node.
+"""The model all-MiniLM-L6-v2, and the judge that was trained from it, as ONNX graphs in int8, written node by node.
 
 The usual recipe (a trace by torch, fused and quantised by onnxruntime's tools) would do, but this gives the same bytes
 at every run and with every version of those tools, is closer to the original, and quicker. Cosine to the fp32 model on
@@ -113,8 +113,9 @@ def balanced(graph: Graph, x: str, weight: Array, loudness: Array, name: str) ->
     return divided, weight * factor[:, None]
 
 
-def embedded(graph: Graph, weights: Weights) -> str:
-    """Word pieces to vectors; the word table in int8 with a scale per row."""
+def embedded(graph: Graph, weights: Weights, *, two_texts: bool) -> str:
+    """Word pieces to vectors; the word table in int8 with a scale per row. `second` marks the pieces of a second
+    text."""
     words = weights["embeddings.word_embeddings.weight"]
     scale = (np.abs(words).max(axis=1, keepdims=True) / 127).astype(np.float32)
     places = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
@@ -125,7 +126,12 @@ def embedded(graph: Graph, weights: Weights) -> str:
     scaled = graph.node("Mul", ["pieces", graph.node("Gather", ["words.scale", "input_ids"], "pieces.scale")], "word")
     length = graph.node("Shape", ["input_ids"], "length", start=1, end=2)
     place = graph.node("Slice", ["places", graph.value("start", np.array([0])), length, "start"], "place")
-    return graph.node("Add", [scaled, place], "embedded")
+    placed = graph.node("Add", [scaled, place], "embedded")
+    if not two_texts:
+        return placed
+    first, second = weights["embeddings.token_type_embeddings.weight"]
+    graph.value("texts", np.stack([np.zeros_like(first), second - first]))  # the first's is in the places already
+    return graph.node("Add", [placed, graph.node("Gather", ["texts", "second"], "text")], "embedded.two")
 
 
 def attention(graph: Graph, x: str, offset: Array, part: Weights, loudness: Array) -> str:
@@ -166,11 +172,12 @@ def feed_forward(graph: Graph, x: str, offset: Array, part: Weights, loudness: t
     return graph.node("Add", [step, kept], f"{name}.sum")
 
 
-def build(weights: Weights, loudness: dict[str, Array]) -> onnx.ModelProto:
-    """The whole model: `input_ids` of one text in, one unit vector out."""
-    graph = Graph()
+def encoded(
+    graph: Graph, weights: Weights, loudness: dict[str, Array], *, two_texts: bool = False
+) -> tuple[str, Array]:
+    """The encoder: a vector for each word piece, less the offset of the last norm."""
     graph.value("last_axis", np.array([-1]))
-    x = graph.norm(embedded(graph, weights), weights["embeddings.LayerNorm.weight"], "norm")
+    x = graph.norm(embedded(graph, weights, two_texts=two_texts), weights["embeddings.LayerNorm.weight"], "norm")
     offset = weights["embeddings.LayerNorm.bias"]
     for number in range(LAYERS):
         prefix = f"encoder.layer.{number}."
@@ -183,11 +190,34 @@ def build(weights: Weights, loudness: dict[str, Array]) -> onnx.ModelProto:
         total = feed_forward(graph, x, offset, part, loud)
         x = graph.norm(total, part["output.LayerNorm.weight"], f"forward{number}.norm")
         offset = part["output.LayerNorm.bias"]
+    return x, offset
+
+
+def build(weights: Weights, loudness: dict[str, Array]) -> onnx.ModelProto:
+    """The embedder: `input_ids` of one text in, one unit vector out."""
+    graph = Graph()
+    x, offset = encoded(graph, weights, loudness)
     mean = graph.node("ReduceMean", [x, graph.value("pieces_axis", np.array([1]))], "mean", keepdims=0)
     pooled = graph.node("Add", [mean, graph.value("offset", offset)], "pooled")
     graph.node("LpNormalization", [pooled], "embedding", axis=1, p=2)
-    given = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "pieces"])
     made = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, WIDTH])
-    body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2-int8", [given], [made], graph.initializers)
+    return _model(graph, "all-MiniLM-L6-v2-int8", ["input_ids"], made)
+
+
+def build_pair(weights: Weights, loudness: dict[str, Array], head: Array, bias: Array) -> onnx.ModelProto:
+    """The reader of two texts: `input_ids` of both and `second` (0 or 1 for each piece) in; for each piece one number
+    a column of `head` out."""
+    graph = Graph()
+    x, offset = encoded(graph, weights, loudness, two_texts=True)
+    product = graph.node("MatMul", [x, graph.value("head", head.astype(np.float32))], "product")
+    given = (bias + folded(offset, head)).astype(np.float32)
+    graph.node("Add", [product, graph.value("head.bias", given)], "scores")
+    made = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "pieces", head.shape[1]])
+    return _model(graph, "lectern-judge-int8", ["input_ids", "second"], made)
+
+
+def _model(graph: Graph, name: str, inputs: list[str], made: onnx.ValueInfoProto) -> onnx.ModelProto:
+    given = [helper.make_tensor_value_info(one, TensorProto.INT64, [1, "pieces"]) for one in inputs]
+    body = helper.make_graph(graph.nodes, name, given, [made], graph.initializers)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(CONTRIB, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=10, producer_name="lectern")

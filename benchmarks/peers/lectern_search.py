@@ -13,7 +13,7 @@ from typing import Any
 
 import measuring
 
-from lectern.embedders.minilm import TOKENIZER, WEIGHTS
+from lectern.embedders.sealed import TOKENIZER, WEIGHTS
 from lectern.settings import Settings
 from lectern.wiring import Lectern, open_lectern
 

@@ -221,6 +221,13 @@ class Shelf(Protocol):
         """Serve a book although it could not be verified: somebody else is changing it."""
 
 
+class Entailment(Protocol):
+    """Reads a statement and its evidence together."""
+
+    async def log_odds(self, statement: str, evidence: str) -> float | None:
+        """The log-odds that the evidence bears the statement out; None where it cannot be read."""
+
+
 class Judge(Protocol):
     """Says whether passages support a sentence: by rules, by a trained model, or by asking a language model."""
 

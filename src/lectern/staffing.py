@@ -12,9 +12,10 @@ from lectern.answering.offline import MODEL_NAME, OfflineWriter
 from lectern.answering.offline_model import OfflineModel
 from lectern.answering.outgoing import Confidential
 from lectern.answering.refusing import PolicyOf
-from lectern.answering.support import RuleJudge
+from lectern.answering.support import LocalJudge
 from lectern.answering.turns import AnsweringRules, Staff
 from lectern.domain.errors import ConfigError
+from lectern.embedders.entailment import LocalEntailment
 from lectern.embedders.minilm import LocalEmbedder
 from lectern.parts import openai_key
 from lectern.settings import Settings
@@ -27,7 +28,7 @@ def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: As
     return Staff(
         library=library,
         answerer=answerer,
-        judge=RuleJudge(LocalEmbedder()),
+        judge=LocalJudge(LocalEntailment()),
         policy=policy,
         confidential=Confidential(
             [answerer.instructions],

@@ -118,8 +118,8 @@ def test_the_command_prints_one_line_of_json(tmp_path: Path) -> None:
     app = typer.Typer()
     app.command()(grounding)
     file = str(pairs(tmp_path / "pairs.jsonl"))
-    printed = CliRunner().invoke(app, [file, "--words-only", "--json"])
-    shown = CliRunner().invoke(app, [file, "--words-only"])
+    printed = CliRunner().invoke(app, [file, "--rules-only", "--json"])
+    shown = CliRunner().invoke(app, [file, "--rules-only"])
 
     assert json.loads(printed.stdout)["parts"]["dev"]["falsified"]["n"] == 2
     assert "falsified" in shown.stdout

@@ -15,7 +15,7 @@ from lectern.domain.errors import ProviderError
 from lectern.embedders.batching import check_vectors, in_batches, in_order
 from lectern.embedders.cohere import WINDOW_TOKENS
 from lectern.embedders.estimates import byte_pieces, passages, token_pieces
-from lectern.embedders.minilm import TOKENIZER, WEIGHTS
+from lectern.embedders.sealed import TOKENIZER, WEIGHTS
 from lectern.provider_errors import failure, retry_after
 from tests.conftest import SAMPLE_BOOK
 

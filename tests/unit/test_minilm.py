@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lectern.domain.errors import BadInput, ModelDamaged
-from lectern.embedders.minilm import CHECKSUMS, MODEL, SPECIAL, TOKENIZER, WEIGHTS, WINDOW, LocalEmbedder, _model
+from lectern.embedders.minilm import MODEL, SPECIAL, LocalEmbedder, _model
+from lectern.embedders.sealed import CHECKSUMS, TOKENIZER, WEIGHTS, WINDOW
 from lectern.embedders.windows import LONGEST_TRAIL, heading
 
 EMBEDDER = LocalEmbedder()

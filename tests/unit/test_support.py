@@ -13,14 +13,14 @@ from lectern.answering.claims import units_of
 from lectern.answering.plain import plain
 from lectern.answering.quantities import quantities_of, same
 from lectern.answering.sentences import sentences_of
-from lectern.answering.support import Reading, RuleJudge, barred, kept
-from lectern.domain.errors import ProviderTimeout
+from lectern.answering.support import LocalJudge, Reading, bare_name, barred, kept
+from lectern.domain.errors import ModelDamaged
 from lectern.domain.replies import Judgement
-from lectern.embedders.minilm import LocalEmbedder
+from lectern.embedders.entailment import LocalEntailment
 from lectern.evals.grounding import grounding_figures, load_grounding
 
 PAIRS = Path(__file__).parents[2] / "examples" / "golden" / "judge" / "pairs.jsonl"
-FRESH = PAIRS.with_name("fresh.jsonl")
+HELD_OUT = PAIRS.with_name("held_out.jsonl")
 
 GARDEN = """## Watering
 
@@ -63,9 +63,9 @@ CHANGED = {
 }
 
 
-def judge(sentence: str, *passages: str, by: RuleJudge | None = None) -> Judgement:
-    """One judgement, by words alone unless another judge is given."""
-    return asyncio.run((by or RuleJudge()).judge(sentence, passages))
+def judge(sentence: str, *passages: str, by: LocalJudge | None = None) -> Judgement:
+    """One judgement, by rules alone unless another judge is given."""
+    return asyncio.run((by or LocalJudge()).judge(sentence, passages))
 
 
 @pytest.mark.parametrize("sentence", WORD_FOR_WORD)
@@ -74,11 +74,11 @@ def test_what_stands_in_the_passage_is_supported(sentence: str) -> None:
     assert judge(sentence, "Something else entirely.", GARDEN) == Judgement(verdict="supported", support=1.0)
 
 
-@pytest.mark.parametrize("embedder", [None, LocalEmbedder()], ids=["words", "meaning"])
+@pytest.mark.parametrize("network", [None, LocalEntailment()], ids=["rules", "network"])
 @pytest.mark.parametrize("kind", CHANGED)
-def test_a_changed_sentence_is_not_supported(kind: str, embedder: LocalEmbedder | None) -> None:
-    """One changed number, unit, name, negation or role is enough for no support, with an embedder and without."""
-    found = judge(CHANGED[kind], GARDEN, by=RuleJudge(embedder))
+def test_a_changed_sentence_is_not_supported(kind: str, network: LocalEntailment | None) -> None:
+    """One changed number, unit, name, negation or role is enough for no support, with the network and without."""
+    found = judge(CHANGED[kind], GARDEN, by=LocalJudge(network))
 
     assert found.verdict != "supported"
     assert found.support < 0.5
@@ -103,7 +103,7 @@ def test_a_close_copy_with_another_fact_is_contradicted(kind: str) -> None:
 )
 def test_the_same_in_other_words_is_supported(sentence: str) -> None:
     """Order, equal measures, contractions, voice and table cells do not cost a true sentence its support."""
-    assert judge(sentence, GARDEN, by=RuleJudge(LocalEmbedder())).verdict == "supported"
+    assert judge(sentence, GARDEN, by=LocalJudge(LocalEntailment())).verdict == "supported"
 
 
 def test_a_fragment_is_not_taken_out_of_its_negation() -> None:
@@ -148,7 +148,7 @@ def test_a_lost_negation_in_another_language_is_not_overlooked() -> None:
 
 def read(sentence: str, passage: str = GARDEN) -> Reading:
     """A sentence held against a passage, by words alone."""
-    reading = asyncio.run(RuleJudge().read(sentence, [passage]))
+    reading = asyncio.run(LocalJudge().read(sentence, [passage]))
     assert reading is not None
     return reading
 
@@ -210,18 +210,18 @@ def test_what_cannot_be_judged_is_still_ordered_by_its_words() -> None:
     assert judge(far, passage).support < judge(near, passage).support < 0.5
 
 
-class BrokenEmbedder(LocalEmbedder):
-    """One that never answers."""
+class BrokenNetwork(LocalEntailment):
+    """One that cannot be loaded."""
 
-    async def embed(self, texts: object, *, purpose: object) -> list[list[float]]:
-        """Fails as a provider does."""
-        raise ProviderTimeout("local", "away")
+    async def log_odds(self, statement: str, evidence: str) -> float | None:
+        """Fails as a damaged file does."""
+        raise ModelDamaged("away")
 
 
-def test_an_embedder_that_fails_leaves_the_words() -> None:
-    """A provider's failure changes no verdict into an error: words alone decide, exactly as without an embedder."""
+def test_a_network_that_fails_leaves_the_rules() -> None:
+    """A failure changes no verdict into an error: rules alone decide, exactly as without a network."""
     for sentence in CHANGED.values():
-        assert judge(sentence, GARDEN, by=RuleJudge(BrokenEmbedder())) == judge(sentence, GARDEN)
+        assert judge(sentence, GARDEN, by=LocalJudge(BrokenNetwork())) == judge(sentence, GARDEN)
 
 
 def test_tables_state_rows_and_columns() -> None:
@@ -354,18 +354,28 @@ def test_the_dev_half_of_the_pairs_stays_within_its_bounds() -> None:
     pass; a little room is left below what was measured."""
     data = load_grounding(PAIRS)
     dev = replace(data, cases=tuple(case for case in data.cases if case.part == "dev"))
-    kinds = asyncio.run(grounding_figures(dev, RuleJudge(LocalEmbedder())))["parts"]["dev"]
+    kinds = asyncio.run(grounding_figures(dev, LocalJudge(LocalEntailment())))["parts"]["dev"]
 
     assert 1 - kinds["falsified"]["supported"] >= 0.95
     assert kinds["paraphrase"]["contradicted"] <= 0.05
-    assert kinds["paraphrase"]["supported"] >= 0.38
+    assert kinds["paraphrase"]["supported"] >= 0.5
     assert kinds["verbatim"]["supported"] == 1.0
 
 
 def test_sentences_never_fitted_on_stay_where_they_were_measured() -> None:
     """A change to the judge must not make it worse on the set that measures it; a little room is left."""
-    kinds = asyncio.run(grounding_figures(load_grounding(FRESH), RuleJudge(LocalEmbedder())))["parts"]["fresh"]
+    figures = asyncio.run(grounding_figures(load_grounding(HELD_OUT), LocalJudge(LocalEntailment())))
+    kinds = figures["parts"]["held_out"]
 
-    assert 1 - kinds["falsified"]["supported"] >= 0.94
-    assert kinds["paraphrase"]["contradicted"] <= 0.05
-    assert kinds["paraphrase"]["supported"] >= 0.33
+    assert 1 - kinds["falsified"]["supported"] >= 0.97
+    assert kinds["paraphrase"]["contradicted"] <= 0.03
+    assert kinds["paraphrase"]["supported"] >= 0.35
+
+
+def test_a_bare_name_is_supported_where_the_passages_name_it() -> None:
+    """An item of a list states no more than that there is such a thing; another name, or a verb, is another matter."""
+    passage = "The trophy went to Grace Brewster Hopper, and later to Alan Turing."
+
+    assert bare_name(read("Grace Hopper", passage))
+    assert not bare_name(read("Grace Turing Kernighan", passage))
+    assert not bare_name(read("Turing won the trophy", passage))

@@ -18,12 +18,11 @@ from lectern.answering.bindings import (
     other_subject,
     pieces_of,
     rest_of,
-    slots,
+    slot,
     torn,
 )
 from lectern.answering.claims import Claim, Word
 from lectern.answering.clauses import clauses_of
-from lectern.answering.contrasts import Nearness
 from lectern.answering.polarity import LIMITS, negations, opposite
 from lectern.answering.quantities import measures
 from lectern.answering.wording import stem
@@ -81,7 +80,6 @@ class Alarms:
     other_number: float
     other_subject: float
     slot: float  # a word in a slot of the copy that the unit fills with another
-    slot_kin: float  # the same, and they are near each other
     voice: float  # one is passive, the other not
     torn: float  # words of a clause that its piece lacks and other evidence has
 
@@ -102,7 +100,7 @@ GROUPS = {
 }
 
 
-def alarms(sentence: Claim, evidence: Sequence[Claim], units: Sequence[Claim], near: Nearness) -> Alarms:
+def alarms(sentence: Claim, evidence: Sequence[Claim], units: Sequence[Claim]) -> Alarms:
     """Everything suspect about a sentence, given the units that it rests on, the best one first."""
     clauses = clauses_of(sentence)[:MOST_CLAUSES]
     pieces = [piece for unit in evidence for piece in pieces_of(unit)][:MOST_PIECES]
@@ -111,7 +109,6 @@ def alarms(sentence: Claim, evidence: Sequence[Claim], units: Sequence[Claim], n
     names = {word.stem for word in sentence.content if word.kind == "name"}
     mine, theirs = _texts([sentence]), _texts(evidence)
     resting = _texts([rest for rest in rests if rest])
-    slot, slot_kin = slots(sentence, evidence[0], near)
     return Alarms(
         unit_rival=_unit_rival(sentence, evidence),
         turned=float("plain" in turns),
@@ -132,8 +129,7 @@ def alarms(sentence: Claim, evidence: Sequence[Claim], units: Sequence[Claim], n
         other_name=float(any(other_name(clause, names, pieces) for clause in clauses)),
         other_number=float(any(other_number(clause, pieces) for clause in clauses)),
         other_subject=float(other_subject(sentence, evidence[0], units)),
-        slot=slot,
-        slot_kin=slot_kin,
+        slot=float(slot(sentence, evidence[0])),
         voice=float(bool(_PASSIVE.search(sentence.lower)) != bool(_PASSIVE.search(evidence[0].lower))),
         torn=max((torn(clause, rest, evidence) for clause, rest in zip(clauses, rests, strict=True)), default=0.0),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 
 from lectern.answering.claims import Claim, Word
 from lectern.answering.clauses import clauses_of, crossed
-from lectern.answering.contrasts import Contrast, Nearness, contrast, softly
+from lectern.answering.contrasts import Contrast, contrast
 from lectern.answering.quantities import Quantity, rivals, same
 from lectern.answering.wording import kindred
 
@@ -23,11 +23,6 @@ HOME = 1.1  # of a word: a clause of two words rests where its sentence does, un
 NUMBER = 1.0  # a number found counts like a word
 
 
-def unrelated(_one: str, _other: str) -> float:
-    """Nearness where no embedder is at hand."""
-    return 0.0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
     """What the comparison found. Shares are 0…1, and so are counts: see COUNTS."""
@@ -35,7 +30,6 @@ class Signals:
     covered: float  # share of the sentence's content words in the best unit
     covered_by_evidence: float  # in the few units it may rest on
     covered_anywhere: float
-    soft_cover: float  # the same in the evidence, near words counting in part
     weakest_clause: float  # the least covered clause, each by its own best unit
     used: float  # share of the best unit's content words that the sentence has
     run: float  # the longest run of words in the unit's order, as a share of the sentence
@@ -80,7 +74,7 @@ class Alignment:
     signals: Signals
 
 
-def align(sentence: Claim, units: Sequence[Claim], near: Nearness = unrelated) -> Alignment | None:
+def align(sentence: Claim, units: Sequence[Claim]) -> Alignment | None:
     """Hold a sentence against a passage's units; None where either says nothing."""
     content = sentence.content[:MOST_WORDS]
     if not units or not (content or sentence.quantities):
@@ -91,9 +85,9 @@ def align(sentence: Claim, units: Sequence[Claim], near: Nearness = unrelated) -
     clauses = clauses_of(sentence)
     home = [HOME if place == order[0] else 0.0 for place in range(len(units))]
     rests = [[units[place] for place in grid.narrowed(clause).evidence(home)] for clause in clauses]
-    contrasts = [contrast(clause, rest, units, near) for clause, rest in zip(clauses, rests, strict=True)]
+    contrasts = [contrast(clause, rest, units) for clause, rest in zip(clauses, rests, strict=True)]
     consulted = tuple({id(unit): unit for rest in (evidence, *rests) for unit in rest}.values())
-    signals = _signals(sentence, grid, order, contrasts, near)
+    signals = _signals(sentence, grid, order, contrasts)
     return Alignment(
         evidence=tuple(evidence),
         consulted=consulted,
@@ -167,25 +161,18 @@ def _numbers(sentence: Claim, unit: Claim) -> int:
     return sum(any(same(one, other) for other in unit.quantities) for one in sentence.quantities if one.hard)
 
 
-def _signals(
-    sentence: Claim, grid: Grid, order: Sequence[int], contrasts: Sequence[Contrast], near: Nearness
-) -> Signals:
+def _signals(sentence: Claim, grid: Grid, order: Sequence[int], contrasts: Sequence[Contrast]) -> Signals:
     content = grid.content
     anywhere, by_evidence = grid.best(range(len(grid.units))), grid.best(order)
     evidence = [grid.units[place] for place in order]
-    soft = [
-        value or max((softly(near, word, other) for unit in evidence for other in unit.content), default=0.0)
-        for value, word in zip(by_evidence, content, strict=True)
-    ]
     mine = {word.stem for word in content}
     missing, elsewhere, rival, agree = _compare_numbers(sentence, evidence, grid.units)
     names = [place for place, word in enumerate(content) if word.kind == "name"]
-    whole = contrast(sentence, evidence, grid.units, near) if len(contrasts) != 1 else contrasts[0]
+    whole = contrast(sentence, evidence, grid.units) if len(contrasts) != 1 else contrasts[0]
     return Signals(
         covered=_mean(grid.rows[order[0]]),
         covered_by_evidence=_mean(by_evidence),
         covered_anywhere=_mean(anywhere),
-        soft_cover=_mean(soft),
         weakest_clause=min((one.covered for one in contrasts), default=1.0),
         used=_mean([float(word.stem in mine) for word in evidence[0].content]),
         run=whole.run,

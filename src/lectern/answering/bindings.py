@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lectern.answering.claims import Claim, Word
-from lectern.answering.contrasts import Nearness
 from lectern.answering.quantities import same
 from lectern.answering.wording import kindred, stem
 
@@ -154,12 +153,11 @@ def other_subject(sentence: Claim, best: Claim, units: Sequence[Claim]) -> bool:
     return any(mine.stem in unit.stems for unit in units)
 
 
-def slots(sentence: Claim, unit: Claim, near: Nearness) -> tuple[float, float]:
-    """Words replaced between equal ones: how surely something else stands there."""
+def slot(sentence: Claim, unit: Claim) -> bool:
+    """Whether something else stands between equal words."""
     mine, theirs = sentence.words[:MOST_WORDS], unit.words[: 2 * MOST_WORDS]
     matcher = SequenceMatcher(None, [word.stem for word in mine], [word.stem for word in theirs], autojunk=False)
     codes = matcher.get_opcodes()
-    other = kin = 0.0
     for place, (tag, start, end, low, high) in enumerate(codes):
         if tag != "replace":
             continue
@@ -169,11 +167,9 @@ def slots(sentence: Claim, unit: Claim, near: Nearness) -> tuple[float, float]:
         others = [word for word in theirs[low:high] if word.kind != "function"]
         if before + after < 2 * CONTEXT or not (0 < len(ours) <= SLOT and 0 < len(others) <= SLOT):
             continue
-        if any(kindred(one.stem, two.stem) or one.stem == two.stem for one in ours for two in others):
-            continue
-        closeness = max(near(one.text, two.text) for one in ours for two in others)
-        other, kin = max(other, 1 - closeness), max(kin, closeness)
-    return other, kin
+        if not any(kindred(one.stem, two.stem) or one.stem == two.stem for one in ours for two in others):
+            return True
+    return False
 
 
 def torn(clause: Claim, rest: Claim | None, evidence: Sequence[Claim]) -> float:

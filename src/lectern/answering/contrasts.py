@@ -3,7 +3,7 @@ negated, turned into its opposite, or made to change sides."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -14,14 +14,11 @@ from lectern.answering.quantities import same
 from lectern.answering.wording import kindred, stem
 
 MOST_WORDS = 120
-NEAR = 0.5  # from here on two words may stand for one another
 SCOPE = 4  # words that a negation reaches
 FAR = 5  # words between two that belong together
 PRONOUNS = frozenset("it its they their this these that those he his she her both such one".split())
 TURNING = NEGATORS | LIMITS | frozenset("all some every each any most always sometimes must may both".split())
 PIVOTS = frozenset("than before after to from into instead not on through".split())
-
-Nearness = Callable[[str, str], float]  # of two words, 0…1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +46,12 @@ class Contrast:
     disorder: float
 
 
-def contrast(clause: Claim, evidence: Sequence[Claim], units: Sequence[Claim], near: Nearness) -> Contrast:
+def contrast(clause: Claim, evidence: Sequence[Claim], units: Sequence[Claim]) -> Contrast:
     """Compare a clause with its units, the best one first, out of all that the passage has."""
     best = evidence[0]
-    edits = _edits(clause, best, near)
+    edits = _edits(clause, best)
     content = clause.content[:MOST_WORDS]
-    held = [_held(word, best, near) for word in content]
+    held = [_held(word, best) for word in content]
     absent = [word for word, mine in zip(content, held, strict=True) if not mine]
     strayed, borrowed = _strays(_unresolved(absent, clause, best), best, units)
     added, lost = _negations(clause, evidence)
@@ -82,17 +79,8 @@ def contrast(clause: Claim, evidence: Sequence[Claim], units: Sequence[Claim], n
     )
 
 
-def _held(word: Word, unit: Claim, near: Nearness) -> bool:
-    if word.stem in unit.stems or any(kindred(word.stem, other) for other in unit.stems):
-        return True
-    return any(softly(near, word, other) >= NEAR for other in unit.content)
-
-
-def softly(near: Nearness, one: Word, other: Word) -> float:
-    """How near two words are; a name is near itself alone, and opposites are not near, though they go together."""
-    if "name" in (one.kind, other.kind) or opposite(one.stem, other.stem):
-        return 0.0
-    return near(one.text, other.text)
+def _held(word: Word, unit: Claim) -> bool:
+    return word.stem in unit.stems or any(kindred(word.stem, other) for other in unit.stems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +94,7 @@ class _Edits:
     edited: int
 
 
-def _edits(clause: Claim, unit: Claim, near: Nearness) -> _Edits:
+def _edits(clause: Claim, unit: Claim) -> _Edits:
     """What an editor would mark who turned the unit into the clause."""
     mine, theirs = clause.words[:MOST_WORDS], unit.words[: 2 * MOST_WORDS]
     matcher = SequenceMatcher(None, [word.stem for word in mine], [word.stem for word in theirs], autojunk=False)
@@ -119,7 +107,7 @@ def _edits(clause: Claim, unit: Claim, near: Nearness) -> _Edits:
         others = [word for word in theirs[low:high] if word.kind != "function"]
         moved += sum(word.stem in unit.stems for word in ours)
         edited += any(word.text in TURNING for word in (*mine[start:end], *theirs[low:high]))
-        foreign = sum(not _held(word, unit, near) for word in ours)
+        foreign = sum(not _held(word, unit) for word in ours)
         if others:
             replaced += foreign
         else:

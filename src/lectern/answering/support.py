@@ -1,6 +1,7 @@
 """The judge that needs no language model. A sentence that stands in its passages word for word is supported at once.
-Any other is held against the units it rests on; what was found is weighed. It prefers silence to a wrong yes: where the
-rules do not reach (another language, a text without words, a page-long sentence) the verdict is `unverified`."""
+Any other is held against the units it rests on, by rules, and read together with them by a small network; both are
+weighed in one sum. It prefers silence to a wrong yes: where neither reaches (another language, a text without words, a
+page-long sentence) the verdict is `unverified`."""
 
 from __future__ import annotations
 
@@ -11,59 +12,70 @@ from functools import lru_cache
 from typing import Literal
 
 from lectern.answering.alarms import PARTIAL, Alarms, alarms
-from lectern.answering.alignment import Alignment, Signals, align, unrelated
+from lectern.answering.alignment import Alignment, Signals, align
 from lectern.answering.claims import LONGEST, Claim, read_claim, units_of
 from lectern.answering.clauses import clauses_of
-from lectern.answering.contrasts import TURNING, Nearness
-from lectern.answering.meaning import Meaning
+from lectern.answering.contrasts import TURNING
+from lectern.answering.evidence import evidence_for, in_its_measures
 from lectern.answering.plain import squeezed, unattributed
 from lectern.answering.polarity import NEGATORS
 from lectern.answering.quantities import same
 from lectern.answering.sentences import sentences_of
-from lectern.answering.weighing import Weights, features, load_weights, weigh
+from lectern.answering.weighing import features, load_weights, weigh
 from lectern.answering.wording import FUNCTION_WORDS
 from lectern.answering.words import stems, telling_stems
 from lectern.domain.errors import LecternError
 from lectern.domain.replies import Judgement, Verdict
-from lectern.ports import Embedder
+from lectern.ports import Entailment
 
 MOST_PASSAGE = 50_000  # characters; chunks are far smaller
 ENGLISH_WORDS = 6  # from this many on, a sentence must look like English to be judged by English rules
 ENGLISH_SHARE = 0.15  # of function words; English has 0.4, its neighbours under 0.1
 LOOK_BACK = 3  # words before a quoted fragment that may turn it round
 CONDITIONS = frozenset("if unless except only".split())  # after it, too
-BY_WORDS = 0.5  # of the share of words held, where nothing else can be said
+BY_WORDS = 0.49  # of the share of words held, where nothing else can be said: never supported
 SEVERAL = 0.8  # more than one of what is counted
 HALF_COPIED, COPIED, CLOSELY_COPIED = 0.5, 0.6, 0.75  # shares of a sentence's words in the order of its unit
+
+DENIED_BY_RULE, DENIED = 0.3, 0.05  # sums below which a sentence that is not borne out is denied
+FEW = 6  # words of a bare name
+SAME_THING = 0.5  # share of its words in the evidence
 
 NOTHING = Judgement(verdict="unverified", support=0.0)
 ALL = 0.99  # of the words, but for rounding
 WORD_FOR_WORD = Judgement(verdict="supported", support=1.0)
+NAMED = Judgement(verdict="supported", support=0.9)
 OUT_OF_CONTEXT = Judgement(verdict="unverified", support=0.25)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A sentence, what it rests on, and how near the two are."""
+    """A sentence, what it rests on, and what was found."""
 
     sentence: Claim
     alignment: Alignment
     alarms: Alarms
-    cosine: float
     words_held: float  # share of the sentence's telling words that the passages have
-    with_meaning: bool
+    entailed: float | None  # the network's log-odds, where there is one and it could read the sentence
 
     @property
     def found(self) -> dict[str, float]:
         """Everything that is weighed."""
-        return features(self.alignment.signals, self.alarms, self.cosine, self.words_held)
+        found = features(self.alignment.signals, self.alarms, self.words_held)
+        found |= {
+            "barred": float(barred(self)),
+            "kept": float(kept(self)),
+            "closely_copied": float(self.alignment.signals.sequence >= CLOSELY_COPIED),
+            "against": float(against(self.alignment.signals)),
+        }
+        return found if self.entailed is None else found | {"entailed": self.entailed}
 
 
-class RuleJudge:
-    """Judges by rules on words, numbers, names and polarity, with the help of an embedder where there is one."""
+class LocalJudge:
+    """Judges by rules on words, numbers, names and polarity, and by a network where there is one."""
 
-    def __init__(self, embedder: Embedder | None = None) -> None:
-        self._meaning = Meaning(embedder) if embedder is not None else None
+    def __init__(self, entailment: Entailment | None = None) -> None:
+        self._entailment = entailment
 
     async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
         """The verdict on one sentence, given the passages it cites."""
@@ -80,8 +92,9 @@ class RuleJudge:
         if len(text) <= LONGEST and speaks_english(read_claim(text)):
             reading = await self.read(text, cited)
         if reading is not None:
-            return decide(reading)
-        return Judgement(verdict="unverified", support=BY_WORDS * words_held(text, cited) / 2)
+            return NAMED if bare_name(reading) else decide(reading)
+        held = words_held(text, cited) if read_claim(text).content else BY_WORDS  # "Yes." may be right or wrong
+        return Judgement(verdict="unverified", support=BY_WORDS * held)
 
     async def read(self, text: str, passages: Sequence[str]) -> Reading | None:
         """Hold a sentence against passages; None where there is nothing to hold."""
@@ -90,40 +103,46 @@ class RuleJudge:
         found = align(claim, units)
         if found is None:
             return None
-        near: Nearness = unrelated
-        cosine, with_meaning = 0.0, False
-        if self._meaning is not None:
-            with suppress(LecternError):  # an embedder that fails must not fail the reply: words alone decide
-                meant = await self._meaning.of(claim, found)
-                near, cosine, with_meaning = meant.near, meant.cosine, True
-                found = align(claim, units, near) or found
+        entailed = None
+        if self._entailment is not None:
+            with suppress(LecternError):  # a network that fails must not fail the reply: rules alone decide
+                entailed = await self._entailment.log_odds(in_its_measures(claim, units), evidence_for(claim, units))
         return Reading(
             sentence=claim,
             alignment=found,
-            alarms=alarms(claim, found.consulted, units, near),
-            cosine=cosine,
+            alarms=alarms(claim, found.consulted, units),
             words_held=words_held(text, passages),
-            with_meaning=with_meaning,
+            entailed=entailed,
         )
 
 
 def decide(reading: Reading) -> Judgement:
-    """Weigh what was found."""
-    weights = load_weights(meaning=reading.with_meaning)
-    found = reading.found
-    truth, cover = weigh(weights.truth, found), weigh(weights.cover, found)
-    verdict = _verdict(reading, truth, cover, weights)
-    return Judgement(verdict=verdict, support=(1 + cover) / 2 if verdict == "supported" else cover / 2)
+    """Weigh what was found. From 0.5 on the sentence is supported, whatever the sum that this takes. Where rules decide
+    alone, what bars a sentence bars it for good; a network may know better, and its say is in the sum."""
+    weights = load_weights(entailed=reading.entailed is not None)
+    weighed, least = weigh(weights.sum, reading.found), weights.supported_from
+    if reading.entailed is None and barred(reading):
+        weighed = min(weighed, least / 2)
+    if weighed >= least:
+        return Judgement(verdict="supported", support=0.5 + (weighed - least) / (1 - least) / 2)
+    verdict: Verdict = "contradicted" if denied(reading, weighed) else "unverified"
+    return Judgement(verdict=verdict, support=weighed / least / 2)
 
 
-def _verdict(reading: Reading, truth: float, cover: float, weights: Weights) -> Verdict:
-    if not barred(reading) and (
-        kept(reading) or (weighable(reading) and truth >= weights.supported_from and cover >= weights.covered_from)
-    ):
-        return "supported"
-    if against(reading.alignment.signals):
-        return "contradicted"
-    return "unverified"
+def bare_name(reading: Reading) -> bool:
+    """A few words, all of them names that the evidence has: an item of a list, which states no more than that."""
+    words = reading.sentence.text.split()
+    held = reading.alignment.signals.covered_by_evidence >= ALL
+    return held and len(words) <= FEW and all(word[:1].isupper() or word[:1].isdigit() for word in words)
+
+
+def denied(reading: Reading, weighed: float) -> bool:
+    """Whether the passages say something else about the same thing: by a rule that little speaks against, or because
+    nearly nothing speaks for a sentence that has the passages' words."""
+    signals = reading.alignment.signals
+    if against(signals) and (reading.entailed is None or weighed < DENIED_BY_RULE):
+        return True
+    return reading.entailed is not None and signals.covered_by_evidence >= SAME_THING and weighed < DENIED
 
 
 def kept(reading: Reading) -> bool:
@@ -162,14 +181,9 @@ def in_order(clauses: Sequence[Claim], unit: Claim) -> bool:
     return True
 
 
-def weighable(reading: Reading) -> bool:
-    """Whether a weight may say yes. In a close copy every difference was meant: it only recasts the source, or no."""
-    return reading.alignment.signals.sequence < CLOSELY_COPIED
-
-
 def barred(reading: Reading) -> bool:
-    """What no weight outweighs: a number, unit or name that the passages do not have or have differently, cells of two
-    rows in one clause, first for last, and a copy with a word of its own moved or taken from the next sentence."""
+    """What speaks loudest against it: a number, unit or name that the passages do not have or have differently, cells
+    of two rows in one clause, first for last, and a copy with a word moved or taken from the next sentence."""
     signals, suspect = reading.alignment.signals, reading.alarms
     if signals.number_missing or signals.number_rival or signals.name_missing or against(signals):
         return True

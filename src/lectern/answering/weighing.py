@@ -1,11 +1,6 @@
-"""From signals to a judgement. Two sums are weighed, each a logistic regression whose weights have the sign that
-their meaning demands (more of the words found can only help, an alarm can only hurt), but for a few that may have any.
-
-- `truth`: was anything changed? Fitted on sentences of lessons, put in other words or falsified.
-- `cover`: is it there at all? Fitted on statements about encyclopedia and news texts.
-
-`scripts/fit_judge.py` makes the weights in `support.json` and says from what. One set is for words alone, one for
-words and an embedder's cosines."""
+"""From signals to a judgement: one logistic sum over what the rules found and what the network says.
+`scripts/fit_judge.py` makes the weights in `support.json` and says from what. One set is for rules and network, one for
+rules alone."""
 
 from __future__ import annotations
 
@@ -24,7 +19,8 @@ CLOSE_FROM = 0.4  # share of a sentence's words in the unit's order; from here o
 
 # What a close copy differs in is the change; what a new wording differs in is wording.
 CLOSE = ("replaced", "moved", "edited", "inserted", "left_out", "borrowed", "strayed", "opposites")
-FEATURES = (*SIGNALS, *(f"{name}_in_copy" for name in CLOSE), *ALARMS, *GROUPS, "alarmed", "cosine", "words_held")
+FEATURES = (*SIGNALS, *(f"{name}_in_copy" for name in CLOSE), *ALARMS, *GROUPS, "alarmed", "words_held")
+FLAGS = ("barred", "kept", "closely_copied", "against")  # rules that decide most of what they are about
 MOST_ALARMS = 6  # make `alarmed` full
 
 
@@ -32,20 +28,18 @@ MOST_ALARMS = 6  # make `alarmed` full
 class Weights:
     """One set of parameters."""
 
-    truth: Mapping[str, float]
-    cover: Mapping[str, float]
-    supported_from: float  # of `truth`
-    covered_from: float  # of `cover`
+    sum: Mapping[str, float]
+    supported_from: float
 
 
 @cache
-def load_weights(*, meaning: bool) -> Weights:
-    """The shipped parameters, for judging with an embedder or without."""
+def load_weights(*, entailed: bool) -> Weights:
+    """The shipped parameters, for judging with a network or without."""
     sets = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return Weights(**sets["meaning" if meaning else "words"])
+    return Weights(**sets["network" if entailed else "rules"])
 
 
-def features(signals: Signals, suspect: Alarms, cosine: float, words_held: float) -> dict[str, float]:
+def features(signals: Signals, suspect: Alarms, words_held: float) -> dict[str, float]:
     """Everything that is weighed."""
     found: dict[str, float] = {name: getattr(signals, name) for name in SIGNALS}
     close = max(0.0, signals.sequence - CLOSE_FROM) / (1 - CLOSE_FROM)
@@ -54,7 +48,6 @@ def features(signals: Signals, suspect: Alarms, cosine: float, words_held: float
     counts = {group: sum(found[name] > 0 for name in members) for group, (members, _) in GROUPS.items()}
     found |= {group: min(count / GROUPS[group][1], 1.0) for group, count in counts.items()}
     found["alarmed"] = min(sum(counts.values()) / MOST_ALARMS, 1.0)
-    found["cosine"] = max(0.0, cosine)
     found["words_held"] = words_held
     return found
 

@@ -13,12 +13,12 @@ from lectern.cli.render import carry, print_json
 GroundingFile = Annotated[
     Path, typer.Argument(help="data.jsonl (context, response, label), its folder, or a file of judged sentence pairs.")
 ]
-WordsOnly = Annotated[bool, typer.Option("--words-only", help="Judge without the local embedder.")]
+RulesOnly = Annotated[bool, typer.Option("--rules-only", help="Judge without the network.")]
 
 
-def grounding(path: GroundingFile, *, words_only: WordsOnly = False, json: Json = False) -> None:
+def grounding(path: GroundingFile, *, rules_only: RulesOnly = False, json: Json = False) -> None:
     """Judge labelled sentences: balanced accuracy and AUROC with intervals, or verdicts by kind of falsification."""
-    figures = carry(_figures(path, words_only=words_only))
+    figures = carry(_figures(path, rules_only=rules_only))
     if json:
         print_json(figures)
         return
@@ -27,10 +27,10 @@ def grounding(path: GroundingFile, *, words_only: WordsOnly = False, json: Json 
     typer.echo(grounding_text(figures))
 
 
-async def _figures(path: Path, *, words_only: bool) -> dict[str, Any]:
-    from lectern.answering.support import RuleJudge
-    from lectern.embedders.minilm import LocalEmbedder
+async def _figures(path: Path, *, rules_only: bool) -> dict[str, Any]:
+    from lectern.answering.support import LocalJudge
+    from lectern.embedders.entailment import LocalEntailment
     from lectern.evals.grounding import grounding_figures, load_grounding
 
     data = load_grounding(path)
-    return await grounding_figures(data, RuleJudge(None if words_only else LocalEmbedder()))
+    return await grounding_figures(data, LocalJudge(None if rules_only else LocalEntailment()))

@@ -8,8 +8,6 @@ Nothing heavy is imported before the first text, and a process that was forked o
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lectern.domain.errors import BadInput, ModelDamaged
+from lectern.embedders.sealed import WEIGHTS, WINDOW, cores, session, tokenizer
 from lectern.embedders.windows import Span, fitting, windows
 from lectern.ports import Purpose, Vector
 
@@ -26,12 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from tokenizers import Encoding, Tokenizer
 
-WEIGHTS = Path(__file__).parent / "weights"
-MODEL, TOKENIZER, CHECKSUMS = "all-MiniLM-L6-v2-int8.onnx", "tokenizer.json", "checksums.json"
+MODEL = "all-MiniLM-L6-v2-int8.onnx"
 DIMENSIONS = 384
-WINDOW = 256  # word pieces that the model reads
 SPECIAL = 2  # of them, the marks before and after each text
-ERRORS_ONLY = 3  # onnxruntime's log level: its warnings about graphics cards are not the reader's business
 ROUNDING = 1e-3  # how far from 1 the square of a vector's length may be
 
 
@@ -147,46 +143,9 @@ def checked(vector: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np
 @cache
 def _pool(purpose: Purpose, process: int) -> Executor:  # a fork has no threads of its parent's
     """A pool each, so that a question never waits behind a book."""
-    return ThreadPoolExecutor(_cores(), thread_name_prefix=f"lectern-{purpose}")
+    return ThreadPoolExecutor(cores(), thread_name_prefix=f"lectern-{purpose}")
 
 
 @cache
 def _model(folder: Path, process: int) -> Model:  # each process has its own
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    network, rules = _sealed(folder)
-    onnxruntime.disable_telemetry_events()
-    onnxruntime.set_default_logger_severity(ERRORS_ONLY)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
-    tokenizer = Tokenizer.from_buffer(rules)
-    tokenizer.encode_special_tokens = True  # a book that writes "[SEP]" means these five characters
-    return Model(tokenizer, session)
-
-
-def _sealed(folder: Path) -> tuple[bytes, bytes]:
-    """Network and tokenizer, exactly as shipped. What is checked is what is loaded, not a file that may change."""
-    try:
-        sums = json.loads((folder / CHECKSUMS).read_bytes())
-        network, rules = (_read(folder / name, sums[name]) for name in (MODEL, TOKENIZER))
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise ModelDamaged(f"the local model in {str(folder)!r} cannot be read ({exc}); install lectern anew") from exc
-    return network, rules
-
-
-def _read(file: Path, expected: str) -> bytes:
-    content = file.read_bytes()
-    if hashlib.sha256(content).hexdigest() != expected:
-        raise ModelDamaged(f"{str(file)!r} is not the file that was shipped; install lectern anew")
-    return content
-
-
-def _cores() -> int:
-    """The cores that this process may use, which in a container are fewer than the machine's."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return Model(tokenizer(folder, process), session(folder, MODEL))

@@ -2,8 +2,9 @@
 `supported`, `partial` or `unsupported` (partly is not supported), and sentences of lessons, true or made false on
 purpose. Plain word coverage is scored in the same run: a judge that does not beat it is not worth its code.
 
-The shipped weights were fitted on the `fit` half of a set, and thresholds are chosen there; figures are of the other
-half. A context's hash says which half it is in, so that statements about one context stay together."""
+The shipped judge was fitted on the `fit` half of a set, so figures are of the other half alone, thresholds included:
+each tenth of it is cut where the other nine are cut best. A context's hash says where it belongs, so that statements
+about one context stay together."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ from lectern.evals.metrics import LEVEL, RESAMPLES, SEED, Interval, intervals, m
 from lectern.ports import Judge
 
 Half = Literal["fit", "report"]
+TENTHS = 10
 DATA = "data.jsonl"  # of a set's folder
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -115,6 +117,11 @@ def half_of(context: Sequence[str]) -> Half:
     return "report" if digest[-1] % 2 else "fit"
 
 
+def tenth_of(context: Sequence[str]) -> int:
+    """Which tenth of its half, by another byte of the same hash."""
+    return hashlib.sha256((context[0] if context else "").encode()).digest()[-2] % TENTHS
+
+
 def word_coverage(case: Case) -> float:
     """The baseline: the share of the sentence's telling words that the passages have."""
     asked = telling_stems(case.sentence)
@@ -163,64 +170,67 @@ def _shares(verdicts: Sequence[str]) -> dict[str, Any]:
 
 
 def _statement_figures(cases: Sequence[Case], judged: Sequence[Judgement]) -> dict[str, Any]:
-    truth = np.array([case.true for case in cases])
-    seen = np.array([case.part == "fit" for case in cases])
+    held_out = [place for place, case in enumerate(cases) if case.part == "report"]
+    truth = np.array([cases[place].true for place in held_out], dtype=bool)
+    tenths = np.array([tenth_of(cases[place].passages) for place in held_out])
     scores = {
-        "judge": np.array([judgement.support for judgement in judged]),
-        "word_coverage": np.array([word_coverage(case) for case in cases]),
+        "judge": np.array([judged[place].support for place in held_out]),
+        "word_coverage": np.array([word_coverage(cases[place]) for place in held_out]),
     }
-    verdicts = np.array([judgement.verdict == "supported" for judgement in judged])
-    for name, part in (("fit", truth[seen]), ("report", truth[~seen])):
-        if part.all() or not part.any():
-            raise SourceError(f"the {name} half holds supported statements only, or none; a set needs both in each")
-    figures = {name: _scored(score, truth, seen) for name, score in scores.items()}
+    if truth.all() or not truth.any():
+        raise SourceError("the half that figures are of holds supported statements only, or none; it needs both")
+    said = {name: crosswise(score, truth, tenths) for name, score in scores.items()}
+    verdicts = np.array([judged[place].verdict == "supported" for place in held_out])
     return {
-        "reported": int((~seen).sum()),
-        "scores": figures,
-        "better_by": _better(scores, truth, seen, figures),
+        "reported": len(held_out),
+        "scores": {name: _scored(scores[name], said[name], truth) for name in scores},
+        "better_by": _better(scores, said, truth),
         "verdict_supported": {
-            "balanced_accuracy": balanced_accuracy(verdicts[~seen], truth[~seen]),
-            "share": float(verdicts[~seen].mean()),
+            "balanced_accuracy": balanced_accuracy(verdicts, truth),
+            "share": float(verdicts.mean()),
         },
     }
 
 
-def _scored(score: Floats, truth: Bools, seen: Bools) -> dict[str, Any]:
-    """AUROC, and balanced accuracy at the threshold that is best on the other half."""
-    cut = best_cut(score[seen], truth[seen])
-    mine, labels = score[~seen], truth[~seen]
+def crosswise(score: Floats, truth: Bools, tenths: np.ndarray[Any, Any]) -> Bools:
+    """What each tenth is said to be, at the threshold that is best on the others."""
+    said = np.zeros(len(score), dtype=bool)
+    for tenth in range(TENTHS):
+        mine = tenths == tenth
+        if mine.any() and not mine.all():
+            said[mine] = score[mine] >= best_cut(score[~mine], truth[~mine])
+    return said
+
+
+def _scored(score: Floats, said: Bools, truth: Bools) -> dict[str, Any]:
+    """AUROC and balanced accuracy, with intervals."""
     return {
-        "auroc": auroc(mine, labels),
-        "auroc_interval": list(_resampled(lambda rows: auroc(mine[rows], labels[rows]), len(mine))),
-        "balanced_accuracy": balanced_accuracy(mine >= cut, labels),
+        "auroc": auroc(score, truth),
+        "auroc_interval": list(_resampled(lambda rows: auroc(score[rows], truth[rows]), len(truth))),
+        "balanced_accuracy": balanced_accuracy(said, truth),
         "balanced_accuracy_interval": list(
-            _resampled(lambda rows: balanced_accuracy(mine[rows] >= cut, labels[rows]), len(mine))
+            _resampled(lambda rows: balanced_accuracy(said[rows], truth[rows]), len(truth))
         ),
-        "threshold": cut,
     }
 
 
-def _better(
-    scores: Mapping[str, Floats], truth: Bools, seen: Bools, figures: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
+def _better(scores: Mapping[str, Floats], said: Mapping[str, Bools], truth: Bools) -> dict[str, Any]:
     """The judge's lead over word coverage, on the same resamples."""
-    labels = truth[~seen]
-    judge, plain = (scores[name][~seen] for name in ("judge", "word_coverage"))
-    cuts = [figures[name]["threshold"] for name in ("judge", "word_coverage")]
 
     def lead_auroc(rows: Any) -> float:  # noqa: ANN401  # numpy's own index types
-        return auroc(judge[rows], labels[rows]) - auroc(plain[rows], labels[rows])
+        mine, theirs = (auroc(scores[name][rows], truth[rows]) for name in ("judge", "word_coverage"))
+        return mine - theirs
 
     def lead_accuracy(rows: Any) -> float:  # noqa: ANN401  # numpy
-        mine, theirs = judge[rows] >= cuts[0], plain[rows] >= cuts[1]
-        return balanced_accuracy(mine, labels[rows]) - balanced_accuracy(theirs, labels[rows])
+        mine, theirs = (balanced_accuracy(said[name][rows], truth[rows]) for name in ("judge", "word_coverage"))
+        return mine - theirs
 
-    every = np.arange(len(labels))
+    every = np.arange(len(truth))
     return {
         "auroc": lead_auroc(every),
-        "auroc_interval": list(_resampled(lead_auroc, len(labels))),
+        "auroc_interval": list(_resampled(lead_auroc, len(truth))),
         "balanced_accuracy": lead_accuracy(every),
-        "balanced_accuracy_interval": list(_resampled(lead_accuracy, len(labels))),
+        "balanced_accuracy_interval": list(_resampled(lead_accuracy, len(truth))),
     }
 
 

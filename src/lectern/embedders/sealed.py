@@ -1,0 +1,64 @@
+"""The networks that come with the package: loaded only as they were shipped, one thread a run, one of each a process.
+What is checked is what is loaded, not a file that may change in between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lectern.domain.errors import ModelDamaged
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+WEIGHTS = Path(__file__).parent / "weights"
+TOKENIZER, CHECKSUMS = "tokenizer.json", "checksums.json"
+WINDOW = 256  # word pieces that a network reads
+ERRORS_ONLY = 3  # onnxruntime's log level: its warnings about graphics cards are not the reader's business
+
+
+def session(folder: Path, name: str) -> Any:  # noqa: ANN401  # onnxruntime ships no types
+    """A network, ready to run."""
+    import onnxruntime
+
+    network = sealed(folder, name)
+    onnxruntime.disable_telemetry_events()
+    onnxruntime.set_default_logger_severity(ERRORS_ONLY)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = ERRORS_ONLY
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+
+
+@cache
+def tokenizer(folder: Path, process: int) -> Tokenizer:  # each process has its own
+    """The rules by which texts become word pieces; the same for all networks here."""
+    from tokenizers import Tokenizer
+
+    made = Tokenizer.from_buffer(sealed(folder, TOKENIZER))
+    made.encode_special_tokens = True  # a book that writes "[SEP]" means these five characters
+    return made
+
+
+def sealed(folder: Path, name: str) -> bytes:
+    """A file exactly as shipped."""
+    try:
+        expected = json.loads((folder / CHECKSUMS).read_bytes())[name]
+        content = (folder / name).read_bytes()
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise ModelDamaged(f"the local model in {str(folder)!r} cannot be read ({exc}); install lectern anew") from exc
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise ModelDamaged(f"{str(folder / name)!r} is not the file that was shipped; install lectern anew")
+    return content
+
+
+def cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine's."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
