@@ -53,6 +53,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app.add_middleware(KnownHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
     app.add_middleware(SafeHeaders)
     app.state.metrics = Metrics(lectern.runs, lectern.jobs)
+    lectern.watchers.append(app.state.metrics.question)
     app.add_middleware(Traced, metrics=app.state.metrics)
     return app
 

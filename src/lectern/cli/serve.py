@@ -79,7 +79,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             )
             leave_streams_to_their_runs()
             configure(lectern.settings.log_format, secrets=lectern.settings.secrets())
-            lectern.runs.watchers.append(QuestionLog(with_text=lectern.settings.log_questions))
+            lectern.watchers.append(QuestionLog(with_text=lectern.settings.log_questions))
             if lectern.settings.database_url is None:
                 _warn_of_sqlite(lectern.home.database)
             await lectern.talk.log.sweep()

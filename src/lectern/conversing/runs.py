@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse, other_use
 from lectern.domain.errors import LecternError, Overloaded
@@ -18,6 +18,8 @@ from lectern.following import Followed
 
 KEPT = 500  # ended runs whose events can still be followed; their replies are in the database for good
 CANCELLED = "the run was cancelled; nothing of it was kept"
+UNEXPECTED = "something went wrong on the server; its log has the details"
+T = TypeVar("T", bound=Json)
 log = logging.getLogger("lectern.runs")
 
 
@@ -101,7 +103,7 @@ class LiveRun(Followed[RunEvent]):
             self._fail(Cancelled(CANCELLED))
         except Exception:
             log.exception("a turn failed", extra={"run_id": self.request.run_id})
-            self._fail(Unexpected("something went wrong on the server; its log has the details"))
+            self._fail(Unexpected(UNEXPECTED))
 
     def _fail(self, error: LecternError) -> None:
         """The last event, unless there is one: what goes wrong after the reply is no part of the turn."""
@@ -112,19 +114,63 @@ class LiveRun(Followed[RunEvent]):
 Outcome = Literal["answered", "refused", "failed", "cancelled"]
 
 
-def outcome_of(run: LiveRun) -> tuple[Outcome, Json | None]:
-    """How an ended run ended, and its reply if it has one."""
-    last = run.events[-1]
-    if isinstance(last, Kept):
-        return "answered" if last.reply.get("should_answer") else "refused", last.reply
-    cancelled = isinstance(last, Failed) and isinstance(last.error, Cancelled)
-    return "cancelled" if cancelled else "failed", None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a question ended, for those who count and log."""
+
+    text: str
+    reply: Json | None = None
+    error: LecternError | None = None  # where there is no reply
+    run_id: str | None = None  # of a question in a conversation
+    thread_id: str | None = None
+
+    @classmethod
+    def of(cls, run: LiveRun) -> Ended:
+        """A run that has its last event."""
+        last, asked = run.events[-1], run.request
+        return cls(
+            text=asked.text,
+            reply=last.reply if isinstance(last, Kept) else None,
+            error=last.error if isinstance(last, Failed) else None,
+            run_id=asked.run_id,
+            thread_id=asked.thread_id,
+        )
+
+    @property
+    def outcome(self) -> Outcome:
+        """In a word."""
+        if self.reply is not None:
+            return "answered" if self.reply.get("should_answer") else "refused"
+        return "cancelled" if isinstance(self.error, Cancelled) else "failed"
+
+
+Watcher = Callable[[Ended], None]
+
+
+async def watched(asking: Awaitable[T], text: str, watchers: Sequence[Watcher]) -> T:
+    """The reply to a question outside of any conversation; whoever watches hears how it ended."""
+    reply: T | None = None
+    error: LecternError = Unexpected(UNEXPECTED)
+    try:
+        reply = await asking
+    except LecternError as exc:
+        error = exc
+        raise
+    except asyncio.CancelledError:
+        error = Cancelled(CANCELLED)
+        raise
+    else:
+        return reply
+    finally:
+        ended = Ended(text=text, reply=reply, error=None if reply else error)
+        for watcher in watchers:
+            watcher(ended)
 
 
 class Runs:
     """The runs of this process."""
 
-    def __init__(self, talk: Talk, *, most: int, most_of_one: int) -> None:
+    def __init__(self, talk: Talk, *, most: int, most_of_one: int, watchers: Sequence[Watcher] = ()) -> None:
         self.talk = talk
         self._most, self._most_of_one = most, most_of_one
         self._live: dict[str, LiveRun] = {}  # under way, or among the last that ended
@@ -132,7 +178,7 @@ class Runs:
         self._own: Counter[str] = Counter()  # runs under way, by owner
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
-        self.watchers: list[Callable[[LiveRun], None]] = []  # told of every run that ended
+        self._watchers = watchers  # told of every run that ended
 
     def start(self, request: TurnRequest) -> LiveRun:
         """Begin a run, or give the one that is under way with the same id."""
@@ -183,8 +229,8 @@ class Runs:
         self._last.append(run)
         if len(self._last) > KEPT:
             self._forget(self._last.popleft())
-        for watcher in self.watchers:
-            watcher(run)
+        for watcher in self._watchers:
+            watcher(Ended.of(run))
 
     def _forget(self, run: LiveRun) -> None:
         if self._live.get(run.request.run_id) is run:
