@@ -1,8 +1,10 @@
-"""Events that are numbered and kept, so that whoever follows may drop out and come back by number."""
+"""Events that are numbered and kept, so that whoever follows may drop out and come back by number. An event's id names
+its attempt, too: whoever comes back with one of another attempt, or of something else, begins at the beginning."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
 from typing import Generic, TypeVar
 
@@ -15,6 +17,9 @@ class Followed(Generic[Event]):
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.done = False  # no event will come any more
+        self._attempt = secrets.token_hex(
+            4
+        )  # a number would come again: after a stop in peace attempts are not counted
         self._bell = asyncio.Event()
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
@@ -27,6 +32,17 @@ class Followed(Generic[Event]):
             if self.done:
                 return
             await self._bell.wait()
+
+    def id_of(self, number: int) -> str:
+        """The id of an event, which no other attempt gives out."""
+        return f"{self._attempt}-{number}"
+
+    def place_of(self, last_event_id: str | None) -> int:
+        """Where to go on after an event; whoever has seen the end sees it again."""
+        attempt, _, number = (last_event_id or "").partition("-")
+        ours = attempt == self._attempt and number.isascii() and number.isdecimal()
+        place = int(number) if ours else 0
+        return 0 if place > len(self.events) else min(place, len(self.events) - self.done)
 
     async def over(self) -> None:
         """Wait until no event will come any more."""

@@ -26,7 +26,9 @@ from sse_starlette import ServerSentEvent
 from lectern.answering.turns import Delta
 from lectern.api.sse import Streams, _named, frame
 from lectern.domain.errors import Overloaded
-from tests.served import LECTERN, serving
+from tests.answering.talking import KEY, write_book
+from tests.fakeai import Step, fake_ai, saying
+from tests.served import LECTERN, lectern, serving
 from tests.sse import Event, events
 
 QUESTION = "What does a best effort publisher mean for a reliable subscriber?"
@@ -61,7 +63,9 @@ def test_a_stream_begins_with_its_ids_and_ends_with_the_reply(server: str, path:
     assert (first.name, set(first.body)) == ("status", {"state", "run_id", "session_id", "book_id"})
     assert [one.name for one in sent].count("reply") == 1
     assert last.name == "reply"
-    assert [int(one.id) for one in sent] == sorted({int(one.id) for one in sent})
+    numbers = [int(one.id.partition("-")[2]) for one in sent]
+    assert numbers == sorted(set(numbers))
+    assert len({one.id.partition("-")[0] for one in sent}) == 1
     text = "".join(one.body["text"] for one in sent if one.name == "delta")
     assert text == (last.body["response"] if last.body["should_answer"] else "")
     thread = httpx.get(f"{server}/threads/{first.body['session_id']}/export", timeout=30).json()
@@ -69,14 +73,35 @@ def test_a_stream_begins_with_its_ids_and_ends_with_the_reply(server: str, path:
 
 
 def test_a_dropped_client_goes_on_where_it_was(server: str) -> None:
-    """From every event on, what is left is sent again, alike; a strange id begins at the beginning."""
-    sent = stream(server, message=QUESTION)
+    """From every event on, what is left is sent again, alike, and after the last the last; a strange id, or one of
+    another run, begins at the beginning."""
+    sent, other = stream(server, message=QUESTION), stream(server, message=QUESTION)
     run_id = sent[0].body["run_id"]
 
-    for place, event in enumerate(sent):
+    for place, event in enumerate(sent[:-1]):
         assert resume(server, run_id, event.id) == sent[place + 1 :]
-    for strange in (None, "", "x", "-1", "0"):
+    assert resume(server, run_id, sent[-1].id) == sent[-1:]
+    attempt = sent[0].id.partition("-")[0]
+    for strange in (None, "", "x", "-1", "0", "3", "stored", f"{attempt}-", f"{attempt}-999", other[2].id):
         assert resume(server, run_id, strange) == sent
+
+
+def test_a_second_attempt_is_not_taken_for_the_first(tmp_path: Path) -> None:
+    """A run that failed half way and is asked again under its key has the same run id: whoever comes back with an event
+    of the first attempt gets all of the second."""
+    home, key = tmp_path / "home", {"Idempotency-Key": "twice"}
+    lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
+    with fake_ai() as ai:
+        ai.script(Step(status=400), then=Step(say=saying("A node is a process that computes. [1]")))
+        settings = {"LECTERN_HOME": str(home), "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
+        with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **settings}) as server:
+            first = stream(server, headers=key, message="What is a node?")
+            second = stream(server, headers=key, message="What is a node?")
+            run_id = first[0].body["run_id"]
+            resumed = [resume(server, run_id, event.id) for event in first]
+
+    assert (first[-1].name, second[-1].name, second[0].body["run_id"]) == ("error", "reply", run_id)
+    assert resumed == [second] * len(first)
 
 
 def test_a_run_that_is_unknown_is_so_everywhere(server: str) -> None:

@@ -181,6 +181,9 @@ async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_pat
         await there.jobs.take_up()
         done = await there.ended(laid)
         assert (done.job.status, done.attempts, done.job.queued_at) == ("completed", 1, record.job.queued_at)
+        again = there.jobs.live(record.job.job_id)
+        assert again.place_of(live.id_of(2)) == 0  # an event of the attempt that was laid down
+        assert again.place_of(again.id_of(2)) == 2
         assert await content(there.shop) == await fresh(tmp_path / "fresh", author)
 
 

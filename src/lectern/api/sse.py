@@ -26,7 +26,7 @@ PING = 15  # seconds; proxies cut what is silent for longer
 STALLED = 30.0  # seconds that a client may leave its buffer full
 POLLED = 0.5  # seconds between two looks at a run that another process carries on
 HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
-STORED = "stored"  # the id of an event that was read from the database
+STORED = "stored"  # the id of an event that was read from the database: no attempt's, so nothing goes on after it
 
 
 def leave_streams_to_their_runs() -> None:
@@ -64,12 +64,12 @@ class _Stream(EventSourceResponse):
             self._open -= Counter([self._owner])
 
 
-async def live_events(run: LiveRun, after: int = 0) -> AsyncIterator[ServerSentEvent]:
-    """The events of a run of this process, after a number."""
-    async for number, event in run.follow(after):
+async def live_events(run: LiveRun, last_event_id: str | None = None) -> AsyncIterator[ServerSentEvent]:
+    """The events of a run of this process, after the one that arrived last."""
+    async for number, event in run.follow(run.place_of(last_event_id)):
         if (shown := _named(event)) is not None:
             name, body = shown
-            yield frame(name, body, str(number))
+            yield frame(name, body, run.id_of(number))
 
 
 async def stored_events(known: Run, threads: ThreadStore, log: TurnLog) -> AsyncIterator[ServerSentEvent]:

@@ -62,7 +62,7 @@ async def chat_resume(
 ) -> Response:
     """Go on where a stream broke off; once there is a reply, it is given."""
     if (run := runs.find(caller.owner, str(run_id))) is not None:
-        return streams.open(caller.owner, live_events(run, _number(last_event_id)))
+        return streams.open(caller.owner, live_events(run, last_event_id))
     known = await talk.log.run(caller.owner, str(run_id))
     if known is None:
         raise _unknown(run_id)
@@ -85,8 +85,3 @@ async def chat_cancel(run_id: UUID, runs: RunsDep, talk: TalkDep, caller: ChatCa
 
 def _unknown(run_id: UUID) -> UnknownRun:
     return UnknownRun(f"there is no run {str(run_id)!r}", field="run_id")
-
-
-def _number(last_event_id: str | None) -> int:
-    """Where to go on; whatever is not one of our numbers begins at the beginning."""
-    return int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
