@@ -33,6 +33,9 @@ class JobLog(Protocol):
     ) -> JobRecord | None:
         """Write a new job down, queued or begun; None where this owner has used the idempotency key before."""
 
+    async def join(self, order: JobOrder, *, owner: str, key: str, job_id: int) -> bool:
+        """Another request got this job; False where its owner has used the idempotency key before."""
+
     async def begin(self, job_id: int) -> int:
         """It runs now; how often it has been begun."""
 
@@ -51,8 +54,8 @@ class JobLog(Protocol):
     async def record(self, job_id: int) -> JobRecord | None:
         """One job."""
 
-    async def keyed(self, owner: str, key: str) -> JobRecord | None:
-        """The job that this owner began with an idempotency key."""
+    async def keyed(self, owner: str, key: str) -> tuple[JobRecord, JobOrder] | None:
+        """The job that this owner got with an idempotency key, and what was asked for."""
 
     async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
         """Those that are queued or running, the oldest first; of one book or of all."""

@@ -321,6 +321,24 @@ async def test_a_key_of_a_request_means_one_job(tmp_path: Path, author: Author) 
         assert (await there.jobs.start(order(author), owner="yours", key="k")).job.job_id != first.job.job_id
 
 
+async def test_the_key_of_a_request_that_joined_is_kept(tmp_path: Path, author: Author) -> None:
+    """Whoever got a job that was under way gets the same one again with the same key, after its end and a restart, too;
+    other words under it are refused."""
+    named = order(author, source="book")
+    async with room(tmp_path / "home") as here:
+        first = await here.jobs.start(order(author), owner="mine")
+        joined = await asyncio.gather(*(here.jobs.start(named, owner="yours", key="k") for _ in range(3)))
+        assert {one.job.job_id for one in joined} == {first.job.job_id}
+        with pytest.raises(BadInput, match="Idempotency-Key"):
+            await here.jobs.start(order(author), owner="yours", key="k")
+        await here.ended(first)
+    async with room(tmp_path / "home") as there:
+        again = await there.jobs.start(named, owner="yours", key="k")
+        assert (again.job.job_id, again.job.status) == (first.job.job_id, "completed")
+        with pytest.raises(BadInput, match="Idempotency-Key"):
+            await there.jobs.start(order(author, source="book", mode="full"), owner="yours", key="k")
+
+
 async def test_jobs_and_books_of_others_are_unknown(tmp_path: Path, author: Author) -> None:
     """To a caller without the book, it and its jobs do not exist; what is no id is refused in words."""
     async with room(tmp_path / "home") as here:

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, text
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.domain.books import Problem
@@ -116,8 +118,48 @@ async def test_an_idempotency_key_names_one_job_of_its_owner(engine: AsyncEngine
     other = await log.add(ORDER, owner="yours", origin="server", key="k")
 
     assert other is not None
-    assert await log.keyed("mine", "k") == made
+    assert await log.keyed("mine", "k") == (made, ORDER)
     assert await log.keyed("nobody", "k") is None
+
+
+async def test_a_key_of_a_request_that_joined_names_the_job(engine: AsyncEngine) -> None:
+    """It is kept with its own words, once for each owner, and a key that began a job cannot join another."""
+    log = SqlJobs(engine)
+    made = await log.add(ORDER, owner="mine", origin="server", key="first")
+    assert made is not None
+    named = dataclasses.replace(ORDER, source="named")
+    tries = await asyncio.gather(
+        *(log.join(named, owner="mine", key="second", job_id=made.job.job_id) for _ in range(5))
+    )
+
+    assert sorted(tries) == [False] * 4 + [True]
+    assert await log.keyed("mine", "second") == (made, named)
+    assert not await log.join(ORDER, owner="mine", key="first", job_id=made.job.job_id)
+    assert await log.join(ORDER, owner="yours", key="second", job_id=made.job.job_id)
+
+
+async def test_keys_of_an_older_database_are_found_again(engine: AsyncEngine) -> None:
+    """The migration takes them along with what was asked for, and back."""
+    log = SqlJobs(engine)
+    made = await added(log, key="k")
+    kept = await log.keyed("mine", "k")
+    for step in ("0002", "head"):
+        async with engine.begin() as connection:
+            await connection.run_sync(migrate, step)
+
+    assert kept == await log.keyed("mine", "k")
+    assert kept is not None
+    assert kept[0] == made
+    assert kept[1].same_words(ORDER)
+    assert await log.add(ORDER, owner="mine", origin="server", key="k") is None
+
+
+def migrate(connection: Connection, to: str) -> None:
+    """Bring the tables to a version, older or newer."""
+    config = Config()
+    config.set_main_option("script_location", "lectern.records:migrations")
+    config.attributes["connection"] = connection
+    (command.upgrade if to == "head" else command.downgrade)(config, to)
 
 
 async def test_a_note_hears_that_an_end_is_wanted(engine: AsyncEngine) -> None:
@@ -152,7 +194,7 @@ async def test_old_jobs_of_a_book_are_forgotten_in_time(engine: AsyncEngine, mon
     monkeypatch.setattr(store, "KEPT", 2)
     log = SqlJobs(engine)
     old = {"owner": "o", "request": "{}", "report": "{}", "problems": "[]", "cancelling": 0, "attempts": 0}
-    old |= {"queued_at": "2020-01-01T00:00:00.000Z", "idempotency_key": None}
+    old |= {"queued_at": "2020-01-01T00:00:00.000Z"}
     kinds = [("book", "completed"), ("book", "queued"), ("other", "completed"), ("book", "failed")]
     async with engine.begin() as connection:
         await connection.execute(insert(rows), [{**old, "book_id": book, "status": status} for book, status in kinds])

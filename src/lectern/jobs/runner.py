@@ -160,10 +160,12 @@ class Jobs:
                 continue  # the database is away; the next look may find it
 
     async def _tried(self, order: JobOrder, owner: str, key: str) -> JobRecord | None:
-        known = await self.records.keyed(owner, key)
-        if known is not None and not known.order.same_words(order):
+        if (known := await self.records.keyed(owner, key)) is None:
+            return None
+        record, asked = known
+        if not asked.same_words(order):
             raise BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
-        return known
+        return record
 
     async def _start(
         self,
@@ -179,7 +181,7 @@ class Jobs:
             if (other := await self._under_way(order.book_id)) is not None:
                 if not other.order.same_work(order):
                     raise _busy(other)
-                return other, False
+                return await self._joined(other, order, owner, key), False
             if (book := await self._alone_with(order.book_id)) is not None:
                 break
             await asyncio.sleep(AGAIN)  # somebody has the book, but no record yet, or no job at all
@@ -201,6 +203,12 @@ class Jobs:
             request = replace(request, job_id=record.job.job_id, queued_at=record.job.queued_at)
         self._carry_on(record, book, request, found)
         return record, True
+
+    async def _joined(self, other: JobRecord, order: JobOrder, owner: str, key: str | None) -> JobRecord:
+        """A job that was under way for the same; who tries again with this key, after its end, too, gets it again."""
+        if key is None or await self.records.join(order, owner=owner, key=key, job_id=other.job.job_id):
+            return other
+        return await self._tried(order, owner, key) or other  # the same key came twice at once
 
     async def _under_way(self, book_id: str) -> JobRecord | None:
         """The job that a book has now; one whose process died is taken up first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 metadata = MetaData()
 
@@ -66,13 +66,21 @@ jobs = Table(
     Column("status", String(10), nullable=False),
     Column("report", Text, nullable=False),  # JSON: the job's figures
     Column("problems", Text, nullable=False),  # JSON: its warnings and errors, which no list needs
-    Column("idempotency_key", String(255)),
     Column("cancelling", Integer, nullable=False),
     Column("attempts", Integer, nullable=False),
     sqlite_autoincrement=True,
 )
 Index("jobs_by_status", jobs.c.status)
-Index("jobs_once", jobs.c.owner, jobs.c.idempotency_key, unique=True)
+
+job_keys = Table(
+    "job_keys",
+    metadata,
+    Column("owner", String(120), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("request", Text, nullable=False),  # JSON: what was asked for with the key, in the caller's words
+)
+Index("job_keys_by_job", job_keys.c.job_id)
 
 vectors = Table(
     "vectors",
