@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -229,7 +230,7 @@ async def test_what_else_becomes_of_a_job_without_a_process(tmp_path: Path, auth
     async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
         wanted = await dead(here, author, cancelling=1)
         command = await dead(here, author, origin="terminal")
-        sent = order(author, folder="/srv/elsewhere", source="elsewhere")
+        sent = order(author, folder="/srv/elsewhere", source="elsewhere", bound=True)
         forbidden = await dead(here, author, order=sent)
         await here.jobs.take_up()
         ends = [await here.jobs.record(one.job.job_id, None) for one in (wanted, command, forbidden)]
@@ -359,6 +360,51 @@ async def test_jobs_and_books_of_others_are_unknown(tmp_path: Path, author: Auth
         await here.ended(record)
         known = await here.jobs.order("book", None, "full", replace=False, readable=frozenset({"book"}))
         assert known.folder == str(author.folder.resolve())
+
+
+async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, author: Author) -> None:
+    """A book whose folder a caller named is not read again once that folder is not allowed any more, neither when it is
+    asked for nor when a job is taken up; it stays readable, and the operator may still ingest it."""
+    roots, ask = (author.folder.parent,), {"readable": None, "replace": False}
+    async with room(tmp_path / "home", roots=roots) as here:
+        await here.ended(await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine"))
+        again = await here.jobs.order("book", None, "full", **ask)
+        assert (again.folder, again.bound) == (str(author.folder.resolve()), True)
+        killed = await dead(here, author, order=again)
+    (tmp_path / "elsewhere").mkdir()
+    async with room(tmp_path / "home", roots=(tmp_path / "elsewhere",)) as there:
+        await there.jobs.take_up()
+        record = await there.jobs.record(killed.job.job_id, None)
+        assert (record.job.status, "LECTERN_BOOKS" in record.job.error_message) == ("failed", True)
+        assert str(author.folder.parent) not in record.job.error_message
+        with pytest.raises(BadInput, match="LECTERN_BOOKS") as refused:
+            await there.jobs.order("book", None, "incremental", **ask)
+        assert refused.value.field == "source"
+        assert str(author.folder.parent) not in str(refused.value)
+        (entry,) = await there.shop.ledger.books()
+        assert not await there.jobs.may_read(entry)
+        assert await content(there.shop) == await fresh(tmp_path / "fresh", author)
+        there.bench.go.set()
+        own = [e async for e in there.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
+        assert own[-1].job.status == "completed"
+        assert (await there.shop.ledger.book("book")).bound  # an ingestion like that is no word about who may ask
+
+
+async def test_what_the_operator_ingested_may_always_be_read_again(tmp_path: Path, author: Author) -> None:
+    """Also after a caller has named its folder; and a book that the operator reads from elsewhere is the operator's."""
+    ask = {"readable": None, "replace": False}
+    async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
+        here.bench.go.set()
+        async for _ in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book")):
+            pass
+        await here.ended(await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine"))
+        await here.ended(await here.jobs.start(await here.jobs.order("other", "book", "full", **ask), owner="mine"))
+        moved = shutil.copytree(author.folder, tmp_path / "moved")
+        async for _ in here.jobs.ingesting(IngestRequest(folder=moved, book_id="other")):
+            pass
+    async with room(tmp_path / "home") as there:
+        assert (await there.jobs.order("book", None, "full", **ask)).folder == str(author.folder.resolve())
+        assert (await there.jobs.order("other", None, "full", **ask)).folder == str(moved.resolve())
 
 
 async def test_a_server_takes_on_so_many_and_no_more(

@@ -13,12 +13,14 @@ from alembic.config import Config
 from sqlalchemy import Connection, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from lectern.domain.books import Problem
+from lectern.domain.books import Manifest, Problem
 from lectern.domain.errors import Busy, StoreUnavailable
 from lectern.domain.jobs import IngestionJob, JobOrder, JobRecord
+from lectern.ports import BookEntry
 from lectern.records import jobs as store
 from lectern.records.database import open_database
 from lectern.records.jobs import SqlJobs
+from lectern.records.ledger import SqlLedger
 from lectern.records.locks import SqlBookLocks
 from lectern.records.tables import jobs as rows
 from tests.databases import fresh_database, new_postgres_database
@@ -160,6 +162,35 @@ def migrate(connection: Connection, to: str) -> None:
     config.set_main_option("script_location", "lectern.records:migrations")
     config.attributes["connection"] = connection
     (command.upgrade if to == "head" else command.downgrade)(config, to)
+
+
+async def test_books_of_an_older_database_are_bound_by_who_named_their_folder(engine: AsyncEngine) -> None:
+    """The first job of a folder says whether it was a caller or the operator."""
+    log, ledger = SqlJobs(engine), SqlLedger(engine)
+    for name, words in {"callers": ["one", None], "operators": [None, "one"], "moved": ["one"]}.items():
+        folder = "/elsewhere" if name == "moved" else "/books/one"
+        await ledger.save_book(entry(name, folder))
+        for source in words:
+            await added(log, dataclasses.replace(ORDER, book_id=name, source=source))
+    for step in ("0002", "head"):
+        async with engine.begin() as connection:
+            await connection.run_sync(migrate, step)
+
+    bound = {one.manifest.book_id: one.bound for one in await SqlLedger(engine).books()}
+    assert bound == {"callers": True, "moved": False, "operators": False}
+
+
+def entry(book_id: str, source: str) -> BookEntry:
+    """A book as the ledger knows it."""
+    return BookEntry(
+        manifest=Manifest(book_id=book_id, title=book_id),
+        source=source,
+        fingerprint="f",
+        collection_name="c",
+        total_chunks=0,
+        last_full_ingest=None,
+        last_incremental_update=None,
+    )
 
 
 async def test_a_note_hears_that_an_end_is_wanted(engine: AsyncEngine) -> None:

@@ -18,7 +18,8 @@ from lectern.ingestion.ingest import IngestRequest, Workshop, ingest, look_at
 from lectern.job_ports import JobLog
 from lectern.jobs.carrying import Carrier, request_of
 from lectern.jobs.live import JobCancelled, LiveJob, Stopped
-from lectern.jobs.orders import folder_of, plan_of, verdict_on
+from lectern.jobs.orders import may_read, order_of, plan_of, verdict_on
+from lectern.ports import BookEntry
 from lectern.reading.slugs import slugged
 
 MOST_OPEN = 50  # jobs that one process has queued
@@ -55,8 +56,12 @@ class Jobs:
         self, book_id: str, source: str | None, mode: Mode, *, replace: bool, readable: frozenset[str] | None
     ) -> JobOrder:
         """What a caller asks for, checked: the book is theirs, and the folder may be read."""
-        folder = await folder_of(book_id, source, readable, self._shop.ledger, self._rules.roots)
-        return JobOrder(book_id=book_id, folder=folder, source=source, mode=mode, replace=replace)
+        asked = JobOrder(book_id=book_id, folder="", source=source, mode=mode, replace=replace)
+        return await order_of(asked, readable, self._shop.ledger, self._rules.roots)
+
+    async def may_read(self, entry: BookEntry) -> bool:
+        """Whether a book may be read again from where it was."""
+        return await may_read(entry, self._rules.roots)
 
     async def plan(self, order: JobOrder) -> Planned:
         """What the job would do; nothing is changed."""

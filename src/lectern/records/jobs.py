@@ -179,6 +179,7 @@ def _order(request: dict[str, Any]) -> JobOrder:
         book_id=request["book_id"],
         folder=request.get("folder", ""),
         source=request.get("source"),
+        bound=request.get("bound", request.get("source") is not None),
         mode=request.get("mode", "incremental"),
         replace=request.get("replace", False),
     )

@@ -12,6 +12,7 @@ books = Table(
     Column("book_id", String(64), primary_key=True),
     Column("manifest", Text, nullable=False),  # JSON
     Column("source", Text, nullable=False),  # the folder it was last read from
+    Column("bound", Integer, nullable=False, default=0),  # 0 or 1: a caller named that folder, not the operator
     Column("fingerprint", String(200), nullable=False),
     Column("collection_name", String(250), nullable=False),  # the one that readers are served from
     Column("last_full_ingest", String(30)),
