@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sized
 from typing import Generic, TypeVar
 
+from lectern.domain.errors import StoreUnavailable
+
+HEARD = 1.0  # seconds between two questions to the database, whether another process wants an end
 Event = TypeVar("Event")
 
 
@@ -58,3 +61,32 @@ class Followed(Generic[Event]):
         """Wake everybody who follows."""
         self._bell.set()
         self._bell = asyncio.Event()
+
+
+class Ear:
+    """Hears, while something is under way here, what another process wrote down about it: one question a second for
+    all of it, and none while there is nothing."""
+
+    def __init__(self, under_way: Sized, listen: Callable[[], Awaitable[None]]) -> None:
+        self._under_way = under_way
+        self._listen = listen
+        self._task: asyncio.Task[None] | None = None
+
+    def open(self) -> None:
+        """Something is under way."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._hear())
+
+    async def close(self) -> None:
+        """Nothing will be under way any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _hear(self) -> None:
+        while self._under_way:
+            await asyncio.sleep(HEARD)
+            try:
+                await self._listen()
+            except StoreUnavailable:
+                continue  # the next question may get through

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -50,6 +51,9 @@ class JobLog(Protocol):
 
     async def ask_to_end(self, job_id: int) -> None:
         """Whoever carries it on is to cancel it."""
+
+    async def ending(self, job_ids: Collection[int]) -> frozenset[int]:
+        """Those of these jobs that somebody asked to end."""
 
     async def record(self, job_id: int) -> JobRecord | None:
         """One job."""

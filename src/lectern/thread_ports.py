@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -80,6 +81,13 @@ class TurnLog(Protocol):
 
     async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
         """The attempt came to nothing."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may end what this one carries on."""
+
+    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""
 
     async def run(self, owner: str, run_id: str) -> Run | None:
         """An attempt of this owner's."""

@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse, other_use
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.threads import Json
-from lectern.following import Followed
+from lectern.following import Ear, Followed
 
 KEPT = 500  # ended runs whose events can still be followed; their replies are in the database for good
 CANCELLED = "the run was cancelled; nothing of it was kept"
@@ -54,6 +54,7 @@ class LiveRun(Followed[RunEvent]):
         super().__init__()
         self.request = request
         self._task: asyncio.Task[None] | None = None
+        self._ending = False
 
     async def begun(self) -> None:
         """Wait for the first event; a run that fails before it raises."""
@@ -86,11 +87,21 @@ class LiveRun(Followed[RunEvent]):
         self._task = asyncio.create_task(self._carry(talk), name=f"run {self.request.run_id}")
         return self._task
 
-    async def cancel(self) -> None:
-        """End it, unless its reply is being kept already, and wait until it has ended."""
-        if self._task is not None and not self._task.done():
+    @property
+    def under_way(self) -> bool:
+        """Whether it is in the turn log, and has neither its reply nor an error yet."""
+        return bool(self.events) and not self.done
+
+    def end(self) -> None:
+        """Have it ended, unless its reply is being kept already. Once: a second word would break off the tidying up."""
+        if self._task is not None and not self._ending:
+            self._ending = True
             self._task.cancel()
-            await asyncio.wait([self._task])
+
+    async def cancel(self) -> None:
+        """The same, and wait until it has ended."""
+        self.end()
+        await self.ended()
 
     async def _carry(self, talk: Talk) -> None:
         try:
@@ -178,6 +189,7 @@ class Runs:
         self._own: Counter[str] = Counter()  # runs under way, by owner
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._ear = Ear(self._tasks, self._listen)
         self._watchers = watchers  # told of every run that ended
 
     def start(self, request: TurnRequest) -> LiveRun:
@@ -191,6 +203,8 @@ class Runs:
         run = self._live[request.run_id] = LiveRun(request)
         task = run.begin(self.talk)
         self._tasks.add(task)
+        if self.talk.log.shared:
+            self._ear.open()
         self._own[request.owner] += 1
         task.add_done_callback(lambda ended: self._ended(ended, run))
         return run
@@ -220,6 +234,13 @@ class Runs:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks))
+        await self._ear.close()
+
+    async def _listen(self) -> None:
+        """End what somebody cancelled, or whose thread somebody deleted, in another process."""
+        begun = {run.request.run_id: run for run in self._live.values() if run.under_way}
+        for run_id in await self.talk.log.ended(begun) if begun else ():
+            begun[run_id].end()
 
     def _ended(self, task: asyncio.Task[None], run: LiveRun) -> None:
         self._tasks.discard(task)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from lectern.domain.books import Survey
 from lectern.domain.errors import BadInput, Busy, LecternError, Overloaded, UnknownJob
 from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
 from lectern.domain.threads import LOCAL_OWNER
+from lectern.following import Ear
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest, look_at
 from lectern.job_ports import JobLog
 from lectern.jobs.carrying import Carrier, request_of
@@ -25,6 +26,7 @@ from lectern.reading.slugs import slugged
 MOST_OPEN = 50  # jobs that one process has queued
 KEPT = 300.0  # seconds that an ended job's events can be followed; its record stays
 PATROL = 30.0  # seconds between two looks for jobs whose process died, where several share a database
+PATIENCE = 3.0  # seconds that a cancel waits for another process; it hears within one, a step of its work aside
 TRIES, AGAIN = 20, 0.1  # how often, and after how many seconds, a job is looked for that has no record yet
 
 
@@ -49,6 +51,7 @@ class Jobs:
         self._live: dict[int, LiveJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._patrol: asyncio.Task[None] | None = None
+        self._ear = Ear(self._tasks, self._listen)
         self._closed = False
         self.watchers: list[Callable[[IngestionJob], None]] = []  # told of every job that ended
 
@@ -133,7 +136,16 @@ class Jobs:
             await live.over()
         elif record.open:
             await self.records.ask_to_end(job_id)  # whoever carries it on will hear of it
-            await self._adopt(record, resume=False)  # unless nobody does
+            if await self._adopt(record, resume=False) is not None:  # unless nobody does
+                return await self._heard(job_id, books)
+        return await self.record(job_id, books)
+
+    async def _heard(self, job_id: int, books: frozenset[str] | None) -> JobRecord:
+        """The job once the process that carries it on has ended it; as it is, where that takes its time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while (await self.record(job_id, books)).open:  # noqa: ASYNC110  # it is another process's
+                    await asyncio.sleep(AGAIN)
         return await self.record(job_id, books)
 
     async def take_up(self) -> None:
@@ -155,6 +167,13 @@ class Jobs:
                 live.end("stopping")
         if self._tasks:
             await asyncio.wait(list(self._tasks))
+        await self._ear.close()
+
+    async def _listen(self) -> None:
+        """End what somebody cancelled in another process."""
+        going = [job_id for job_id, live in self._live.items() if not live.done and live.ending is None]
+        for job_id in await self.records.ending(going):
+            self._live[job_id].end("cancelled")
 
     async def _look_around(self) -> None:
         while True:
@@ -265,6 +284,8 @@ class Jobs:
         task = asyncio.create_task(self._carrier.carry(live, book, request or request_of(record), found))
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._ended(done, live))
+        if self._rules.shared:
+            self._ear.open()
 
     def _ended(self, task: asyncio.Task[None], live: LiveJob) -> None:
         self._tasks.discard(task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import ColumnElement, Insert, Row, Select, delete, insert, select, update
@@ -110,6 +111,12 @@ class SqlJobs:
         """Whoever carries it on is to cancel it."""
         async with transaction(self._engine) as connection:
             await connection.execute(update(jobs).where(jobs.c.job_id == job_id, _open()).values(cancelling=1))
+
+    async def ending(self, job_ids: Collection[int]) -> frozenset[int]:
+        """Those of these jobs that somebody asked to end."""
+        query = select(jobs.c.job_id).where(jobs.c.job_id.in_(job_ids), jobs.c.cancelling == 1)
+        async with reading(self._engine) as connection:
+            return frozenset((await connection.execute(query)).scalars())
 
     async def record(self, job_id: int) -> JobRecord | None:
         """One job."""

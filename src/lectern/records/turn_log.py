@@ -3,6 +3,8 @@ question here and nothing in the talk."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import Row, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -23,6 +25,11 @@ class SqlTurnLog:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine.execution_options(**{NOTE: True})
         self._shared = engine.dialect.name != "sqlite"
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may end what this one carries on."""
+        return self._shared
 
     async def begin(self, run: Run) -> bool:
         """Write an attempt down; False where it has its reply. One that came to nothing may be repeated, and so may one
@@ -54,6 +61,13 @@ class SqlTurnLog:
             await connection.execute(
                 update(turn_log).where(running).values(state=state, error=error, ended_at=utc_now())
             )
+
+    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""
+        own = turn_log.c.state.in_(("running", "replied", "error"))  # what only whoever carries it on writes
+        query = select(turn_log.c.run_id).where(turn_log.c.run_id.in_(run_ids), own)
+        async with reading(self._engine) as connection:
+            return frozenset(run_ids) - set((await connection.execute(query)).scalars())
 
     async def run(self, owner: str, run_id: str) -> Run | None:
         """An attempt of this owner's."""
