@@ -16,6 +16,7 @@ from lectern.api.gate import Gate, open_paths
 from lectern.api.guards import BodyLimit, KnownHosts, SafeHeaders
 from lectern.api.limits import Limits
 from lectern.api.metrics import Metrics
+from lectern.api.patience import PromptBody
 from lectern.api.peers import is_loopback, networks
 from lectern.api.readers import Readers
 from lectern.api.routes import books, chat, health, ingestions, local, metrics, readers, threads
@@ -42,6 +43,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     lectern.closing.push_async_callback(windows.close)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)  # what is added first is reached last
     app.add_middleware(BodyLimit, most=MAX_BODY)
+    app.add_middleware(PromptBody, seconds=settings.request_timeout)
     app.add_middleware(
         Gate,
         door=Door(lectern.keys, Readers(lectern.keys), local=is_loopback(host)),

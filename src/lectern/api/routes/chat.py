@@ -25,7 +25,7 @@ EVENTS = event_stream(
     reply="the ChatResponse, as the conversation holds it; the last event",
     error="a Problem; the last event",
 )
-router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 409, 413, 422, 429, 503))
+router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 408, 409, 413, 422, 429, 503))
 
 
 @router.post("/run", operation_id="chatRun", response_model=ChatResponse, responses=EVENTS)

@@ -29,7 +29,7 @@ JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
     operation_id="startIngestion",
     status_code=202,
     response_model=IngestionJob,
-    responses={**PLAN, **problems(409, 413)},
+    responses={**PLAN, **problems(408, 409, 413)},
 )
 async def start(
     book_id: Annotated[str, Path(max_length=64, description="A new book's id is made by this, too.")],
