@@ -61,6 +61,9 @@ class JobLog(Protocol):
     async def keyed(self, owner: str, key: str) -> tuple[JobRecord, JobOrder] | None:
         """The job that this owner got with an idempotency key, and what was asked for."""
 
+    async def forget_keys(self, owner: str) -> None:
+        """Forget the idempotency keys of an owner and of its readers."""
+
     async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
         """Those that are queued or running, the oldest first; of one book or of all."""
 

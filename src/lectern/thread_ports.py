@@ -66,6 +66,9 @@ class ThreadStore(Protocol):
     async def delete(self, owner: str, thread_id: str) -> None:
         """Remove a thread and all that belongs to it."""
 
+    async def forget(self, owner: str) -> int:
+        """Remove every thread of an owner and of its readers, and all that was tried; how many threads that were."""
+
     async def purge(self, before: str) -> int:
         """Forget threads of every owner that were last used before a moment; how many that were."""
 
@@ -81,6 +84,9 @@ class TurnLog(Protocol):
 
     async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
         """The attempt came to nothing."""
+
+    async def end_all_of(self, owner: str, error: str) -> None:
+        """Every attempt of this owner's, and of its readers, is cancelled; whoever carries it on will hear of it."""
 
     @property
     def shared(self) -> bool:

@@ -13,6 +13,7 @@ import struct
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,9 @@ from hypothesis import strategies as st
 from sse_starlette import ServerSentEvent
 
 from lectern.answering.turns import Delta
+from lectern.api import sse
 from lectern.api.sse import Streams, _named, frame
+from lectern.domain.callers import LOCAL, Caller
 from lectern.domain.errors import Overloaded
 from tests.answering.talking import KEY, write_book
 from tests.fakeai import Step, fake_ai, saying
@@ -282,6 +285,9 @@ async def test_open_streams_are_capped_and_their_places_given_back() -> None:
     """One more than allowed is refused, of one owner and in all; a stream that ends, however, makes room."""
     streams = Streams(most=2, most_of_one=1)
 
+    def caller(owner: str) -> Caller:
+        return replace(LOCAL, owner=owner)
+
     async def silent() -> AsyncIterator[ServerSentEvent]:
         await asyncio.Event().wait()
         yield ServerSentEvent(data="never")
@@ -293,18 +299,54 @@ async def test_open_streams_are_capped_and_their_places_given_back() -> None:
             begun.set()
 
         scope = {"type": "http", "method": "GET", "headers": []}
-        task = asyncio.create_task(streams.open(owner, silent())(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
+        task = asyncio.create_task(streams.open(caller(owner), silent())(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
         await begun.wait()
         return task
 
-    streams.open("a", silent())  # made and never sent: it takes no place
+    streams.open(caller("a"), silent())  # made and never sent: it takes no place
     first, second = await sent("a"), await sent("b")
     for owner in ("a", "c"):
         with pytest.raises(Overloaded):
-            streams.open(owner, silent())
+            streams.open(caller(owner), silent())
     first.cancel()
     await asyncio.wait([first])
     third = await sent("a")
     for task in (second, third):
         task.cancel()
     await asyncio.wait([second, third])
+
+
+async def test_a_silent_stream_ends_when_its_key_is_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it follows, and though nothing happens there: the last event says why, and nothing is left waiting."""
+    monkeypatch.setattr(sse, "LOOKED", 0.02)
+    revoked, closed = False, False
+
+    async def stands(key_id: str) -> bool:
+        return key_id == "mine" and not revoked
+
+    async def following() -> AsyncIterator[ServerSentEvent]:
+        nonlocal closed
+        try:
+            yield frame("progress", {}, "1")
+            await asyncio.Event().wait()
+        finally:
+            closed = True
+
+    sent: list[str] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body", b"").decode())
+
+    stream_ = Streams(9, 9, stands).open(replace(LOCAL, key_id="mine"), following())
+    scope = {"type": "http", "method": "GET", "headers": []}
+    task = asyncio.create_task(stream_(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
+    while "progress" not in "".join(sent):  # noqa: ASYNC110  # no event says so
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    assert not task.done()
+    revoked = True
+    await asyncio.wait_for(task, 5)
+
+    assert "event: error" in "".join(sent)
+    assert '"status": 401' in "".join(sent)
+    assert closed

@@ -125,7 +125,7 @@ ACTIONS: dict[str, Action] = {
 }
 LATE = {  # actions whose modules are imported when they are asked for
     "job_actions": ("jobs", "job", "cancel_job", "start_job"),
-    "key_actions": ("create_key", "keys", "rotate_key", "revoke_key"),
+    "key_actions": ("create_key", "keys", "rotate_key", "revoke_key", "delete_key"),
     "talk_actions": ("chat", "threads", "thread", "export_thread", "delete_thread", "purge_threads"),
 }
 

@@ -37,8 +37,8 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app = unguarded_app()
     app.state.lectern = lectern
     app.state.local_token = local_token
-    app.state.streams = Streams(2 * lectern.settings.max_runs, 2 * lectern.settings.max_runs_per_key)
     settings, url = lectern.settings, lectern.settings.limits_url
+    app.state.streams = Streams(2 * settings.max_runs, 2 * settings.max_runs_per_key, lectern.keys.stands)
     windows = Windows(url.get_secret_value() if url else None)
     lectern.closing.push_async_callback(windows.close)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)  # what is added first is reached last

@@ -18,6 +18,7 @@ from lectern.following import Ear, Followed
 
 KEPT = 500  # ended runs whose events can still be followed; their replies are in the database for good
 CANCELLED = "the run was cancelled; nothing of it was kept"
+REVOKED = "the key was revoked; nothing of the run was kept"
 UNEXPECTED = "something went wrong on the server; its log has the details"
 T = TypeVar("T", bound=Json)
 log = logging.getLogger("lectern.runs")
@@ -213,6 +214,15 @@ class Runs:
         """A run of this owner's that is under way, or has just ended."""
         run = self._live.get(run_id)
         return run if run is not None and run.request.owner == owner else None
+
+    async def end_all_of(self, owner: str) -> None:
+        """End what an owner, and every reader of its key, has under way, here and elsewhere; nothing of what ended
+        before is given from memory either."""
+        own = [run for run in self._live.values() if run.request.owner.partition("/")[0] == owner]
+        await self.talk.log.end_all_of(owner, REVOKED)
+        await asyncio.gather(*(run.cancel() for run in own))
+        for run in own:
+            self._forget(run)
 
     def forget_thread(self, owner: str, thread_id: str) -> None:
         """Nothing of a deleted thread is given from memory either."""

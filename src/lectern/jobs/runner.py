@@ -140,6 +140,11 @@ class Jobs:
                 return await self._heard(job_id, books)
         return await self.record(job_id, books)
 
+    async def cancel_all_of(self, owner: str) -> None:
+        """End every job that an owner, or a reader of its key, began."""
+        own = [one for one in await self.records.open_jobs() if one.owner.partition("/")[0] == owner]
+        await asyncio.gather(*(self.cancel(one.job.job_id, None) for one in own))
+
     async def _heard(self, job_id: int, books: frozenset[str] | None) -> JobRecord:
         """The job once the process that carries it on has ended it; as it is, where that takes its time."""
         with suppress(TimeoutError):

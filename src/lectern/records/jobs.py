@@ -17,6 +17,7 @@ from lectern.domain.clock import days_ago, utc_now
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import OPEN, IngestionJob, JobOrder, JobRecord, Origin
 from lectern.records.connections import reading, transaction
+from lectern.records.owners import belongs, refuse_revoked
 from lectern.records.tables import job_keys, jobs
 
 KEPT = 1000  # ended jobs of a book; a watched one has a job for every pause in its author's edits
@@ -55,6 +56,7 @@ class SqlJobs:
         }
         try:
             async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, owner)
                 made = insert(jobs).values(**values).returning(jobs.c.job_id)
                 number = int((await connection.execute(made)).scalar_one())
                 if key is not None:
@@ -133,6 +135,11 @@ class SqlJobs:
         async with reading(self._engine) as connection:
             row = (await connection.execute(query)).first()
         return None if row is None else (_record(row), _order(json.loads(row.asked)))
+
+    async def forget_keys(self, owner: str) -> None:
+        """Forget the idempotency keys of an owner and of its readers."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(delete(job_keys).where(belongs(job_keys.c.owner, owner)))
 
     async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
         """Those that are queued or running, the oldest first; of one book or of all."""

@@ -15,6 +15,7 @@ from lectern.domain.threads import Run, RunState
 from lectern.records.connections import reading, transaction
 from lectern.records.database import NOTE
 from lectern.records.leases import live
+from lectern.records.owners import belongs, refuse_revoked
 from lectern.records.talk_tables import leases, turn_log
 from lectern.records.turn_bodies import storable
 
@@ -46,10 +47,12 @@ class SqlTurnLog:
         }
         try:
             async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, run.owner)
                 await connection.execute(insert(turn_log).values(run_id=run.run_id, **values))
         except IntegrityError:
             open_again = (turn_log.c.state != "replied") & (turn_log.c.thread_id == run.thread_id)
             async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, run.owner)
                 again = update(turn_log).where(turn_log.c.run_id == run.run_id, open_again).values(**values)
                 return bool((await connection.execute(again)).rowcount)
         return True
@@ -61,6 +64,13 @@ class SqlTurnLog:
             await connection.execute(
                 update(turn_log).where(running).values(state=state, error=error, ended_at=utc_now())
             )
+
+    async def end_all_of(self, owner: str, error: str) -> None:
+        """Every attempt of this owner's, and of its readers, is cancelled; whoever carries it on will hear of it."""
+        running = belongs(turn_log.c.owner, owner) & (turn_log.c.state == "running")
+        values = {"state": "cancelled", "error": error, "ended_at": utc_now()}
+        async with transaction(self._engine) as connection:
+            await connection.execute(update(turn_log).where(running).values(**values))
 
     async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
         """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""

@@ -37,7 +37,7 @@ async def chat_run(
     run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
     if body.stream:
         await run.begun()
-        return streams.open(caller.owner, live_events(run))
+        return streams.open(caller, live_events(run))
     return JSONResponse(dict(await run.reply()), headers={"X-Run-ID": run.request.run_id})
 
 
@@ -48,7 +48,7 @@ async def chat_stream(
     """Answer as Server-Sent Events: `status`, `sources`, `delta` …, and last `reply` or `error`."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=True))
     await run.begun()
-    return streams.open(caller.owner, live_events(run))
+    return streams.open(caller, live_events(run))
 
 
 @router.get("/stream/{run_id}", operation_id="chatResume", response_class=EventSourceResponse, responses=EVENTS)
@@ -62,11 +62,11 @@ async def chat_resume(
 ) -> Response:
     """Go on where a stream broke off; once there is a reply, it is given."""
     if (run := runs.find(caller.owner, str(run_id))) is not None:
-        return streams.open(caller.owner, live_events(run, last_event_id))
+        return streams.open(caller, live_events(run, last_event_id))
     known = await talk.log.run(caller.owner, str(run_id))
     if known is None:
         raise _unknown(run_id)
-    return streams.open(caller.owner, stored_events(known, talk.threads, talk.log))
+    return streams.open(caller, stored_events(known, talk.threads, talk.log))
 
 
 @router.post("/runs/{run_id}/cancel", operation_id="chatCancel")

@@ -86,8 +86,8 @@ async def follow(
     """A job as Server-Sent Events: `planned`, `progress` …, and last `finished` or `error`."""
     record = await lectern.jobs.record(job_id, caller.books)
     if (live := lectern.jobs.live(job_id)) is not None:
-        return streams.open(caller.owner, live_events(live, last_event_id))
-    return streams.open(caller.owner, stored_events(record, lectern.jobs))
+        return streams.open(caller, live_events(live, last_event_id))
+    return streams.open(caller, stored_events(record, lectern.jobs))
 
 
 @router.post("/ingestions/{job_id}/cancel", operation_id="cancelIngestion")
