@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lectern.domain.books import Survey
-from lectern.domain.errors import BadInput, Busy, LecternError, Overloaded, UnknownJob
+from lectern.domain.errors import Busy, LecternError, Overloaded, UnknownJob
 from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
 from lectern.domain.threads import LOCAL_OWNER
 from lectern.following import Ear
@@ -20,6 +20,7 @@ from lectern.job_ports import JobLog
 from lectern.jobs.carrying import Carrier, request_of
 from lectern.jobs.live import JobCancelled, LiveJob, Stopped
 from lectern.jobs.orders import may_read, order_of, plan_of, verdict_on
+from lectern.jobs.repeats import busy, joined, tried
 from lectern.ports import BookEntry
 from lectern.reading.slugs import slugged
 
@@ -72,7 +73,7 @@ class Jobs:
 
     async def start(self, order: JobOrder, *, owner: str, key: str | None = None) -> JobRecord:
         """Queue a job; the same request gets the job that is queued or running for it, another a conflict."""
-        if key is not None and (known := await self._tried(order, owner, key)):
+        if key is not None and (known := await tried(self.records, order, owner, key)):
             return known
         record, _ = await self._start(order, owner=owner, key=key)
         return record
@@ -89,7 +90,7 @@ class Jobs:
         record, mine = await self._start(order, owner=LOCAL_OWNER, request=request, found=found)
         live = self._live.get(record.job.job_id)
         if live is None:
-            raise _busy(record)
+            raise busy(record)
         try:
             async for _, news in live.follow():
                 if isinstance(news, Stopped):
@@ -188,14 +189,6 @@ class Jobs:
             except LecternError:
                 continue  # the database is away; the next look may find it
 
-    async def _tried(self, order: JobOrder, owner: str, key: str) -> JobRecord | None:
-        if (known := await self.records.keyed(owner, key)) is None:
-            return None
-        record, asked = known
-        if not asked.same_words(order):
-            raise BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
-        return record
-
     async def _start(
         self,
         order: JobOrder,
@@ -209,8 +202,8 @@ class Jobs:
         for _ in range(TRIES):
             if (other := await self._under_way(order.book_id)) is not None:
                 if not other.order.same_work(order):
-                    raise _busy(other)
-                return await self._joined(other, order, owner, key), False
+                    raise busy(other)
+                return await joined(self.records, other, order, owner, key), False
             if (book := await self._alone_with(order.book_id)) is not None:
                 break
             await asyncio.sleep(AGAIN)  # somebody has the book, but no record yet, or no job at all
@@ -225,19 +218,13 @@ class Jobs:
             raise
         if record is None:  # the same key came twice at once
             await book.aclose()
-            known = await self._tried(order, owner, key or "")
+            known = await tried(self.records, order, owner, key or "")
             assert known is not None  # it was in the way of ours
             return known, False
         if request is not None:
             request = replace(request, job_id=record.job.job_id, queued_at=record.job.queued_at)
         self._carry_on(record, book, request, found)
         return record, True
-
-    async def _joined(self, other: JobRecord, order: JobOrder, owner: str, key: str | None) -> JobRecord:
-        """A job that was under way for the same; who tries again with this key, after its end, too, gets it again."""
-        if key is None or await self.records.join(order, owner=owner, key=key, job_id=other.job.job_id):
-            return other
-        return await self._tried(order, owner, key) or other  # the same key came twice at once
 
     async def _under_way(self, book_id: str) -> JobRecord | None:
         """The job that a book has now; one whose process died is taken up first."""
@@ -306,10 +293,3 @@ class Jobs:
             raise Overloaded("the server is stopping; try again when it has started")
         if len(self._tasks) >= MOST_OPEN:
             raise Overloaded(f"{len(self._tasks)} jobs are waiting already; try again when some have ended")
-
-
-def _busy(record: JobRecord) -> Busy:
-    job = record.job
-    return Busy(
-        f"job {job.job_id} ({job.mode}) is {job.status} for {job.book_id!r}; wait until it has ended, or cancel it"
-    )
