@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -33,6 +34,9 @@ class JobLog(Protocol):
     ) -> JobRecord | None:
         """Write a new job down, queued or begun; None where this owner has used the idempotency key before."""
 
+    async def join(self, order: JobOrder, *, owner: str, key: str, job_id: int) -> bool:
+        """Another request got this job; False where its owner has used the idempotency key before."""
+
     async def begin(self, job_id: int) -> int:
         """It runs now; how often it has been begun."""
 
@@ -48,11 +52,17 @@ class JobLog(Protocol):
     async def ask_to_end(self, job_id: int) -> None:
         """Whoever carries it on is to cancel it."""
 
+    async def ending(self, job_ids: Collection[int]) -> frozenset[int]:
+        """Those of these jobs that somebody asked to end."""
+
     async def record(self, job_id: int) -> JobRecord | None:
         """One job."""
 
-    async def keyed(self, owner: str, key: str) -> JobRecord | None:
-        """The job that this owner began with an idempotency key."""
+    async def keyed(self, owner: str, key: str) -> tuple[JobRecord, JobOrder] | None:
+        """The job that this owner got with an idempotency key, and what was asked for."""
+
+    async def forget_keys(self, owner: str) -> None:
+        """Forget the idempotency keys of an owner and of its readers."""
 
     async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
         """Those that are queued or running, the oldest first; of one book or of all."""

@@ -130,6 +130,7 @@ class BookEntry:
 
     manifest: Manifest
     source: str  # the folder it was last read from
+    bound: bool = False  # a caller named that folder, not the operator: it is read only while LECTERN_BOOKS allows it
     fingerprint: str  # of the embedder that readers are served with
     collection_name: str
     total_chunks: int

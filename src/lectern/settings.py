@@ -125,6 +125,9 @@ class Settings(BaseSettings):
     shutdown_grace: float = Field(
         default=10, ge=0, le=300, description="Seconds that a stopping server gives to answers that are being made."
     )
+    request_timeout: float = Field(
+        default=20, gt=0, le=600, description="Seconds that a client may take to send a request."
+    )
     rate_limit: int = Field(
         default=100, ge=0, description="Requests a minute of one key, or without keys of one address; 0 for no limits."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.answering.turns import Replied
 from lectern.conversing.converse import Responder, Talk, TalkRules, TurnRequest, converse
-from lectern.conversing.runs import Runs
+from lectern.conversing.runs import Runs, Watcher
 from lectern.domain.queries import Scope
 from lectern.domain.replies import Reply
 from lectern.domain.threads import LOCAL_OWNER, Json, Thread, ThreadEdit, ThreadHead, ThreadPage, Turn, checked_id
@@ -28,6 +29,7 @@ def runs_on(
     engine: AsyncEngine,
     settings: Settings,
     responder: Responder,
+    watchers: Sequence[Watcher],
 ) -> Runs:
     """Conversations kept in this database."""
     leases = Leases(engine)
@@ -39,7 +41,7 @@ def runs_on(
         render=render,
         rules=TalkRules(max_turns=settings.max_turns, patience=settings.thread_wait),
     )
-    return Runs(talk, most=settings.max_runs, most_of_one=settings.max_runs_per_key)
+    return Runs(talk, most=settings.max_runs, most_of_one=settings.max_runs_per_key, watchers=watchers)
 
 
 async def ask_in_thread(talk: Talk, thread_id: str, text: str, scope: Scope, top_k: int | None) -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -65,6 +66,9 @@ class ThreadStore(Protocol):
     async def delete(self, owner: str, thread_id: str) -> None:
         """Remove a thread and all that belongs to it."""
 
+    async def forget(self, owner: str) -> int:
+        """Remove every thread of an owner and of its readers, and all that was tried; how many threads that were."""
+
     async def purge(self, before: str) -> int:
         """Forget threads of every owner that were last used before a moment; how many that were."""
 
@@ -80,6 +84,16 @@ class TurnLog(Protocol):
 
     async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
         """The attempt came to nothing."""
+
+    async def end_all_of(self, owner: str, error: str) -> None:
+        """Every attempt of this owner's, and of its readers, is cancelled; whoever carries it on will hear of it."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may end what this one carries on."""
+
+    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""
 
     async def run(self, owner: str, run_id: str) -> Run | None:
         """An attempt of this owner's."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lectern.answering.calibrating import CalibrationReport, LabelledQuestion
     from lectern.answering.turns import Question, ReplyEvent, Staff
     from lectern.conversing.converse import Talk
-    from lectern.conversing.runs import Runs
+    from lectern.conversing.runs import Runs, Watcher
     from lectern.ingestion.doctor import Finding
     from lectern.jobs.runner import Jobs
     from lectern.reading.rules import ReadingRules
@@ -45,6 +45,7 @@ class Lectern(ReadingRoom):
     finder: HybridSearch
     closing: AsyncExitStack  # what is opened late is closed with the rest
     late: dict[str, Any] = field(default_factory=dict)
+    watchers: list[Watcher] = field(default_factory=list)  # told of every question that a server has answered
     serving: bool = False  # jobs outlive whoever began them
 
     @property
@@ -177,7 +178,7 @@ class Lectern(ReadingRoom):
             from lectern.talking import runs_on
 
             responder = Responder(answer=self.answering, book=self.book_id, where=self.where, summary=self._summary)
-            self.late[name] = runs_on(engine, self.settings, responder)
+            self.late[name] = runs_on(engine, self.settings, responder, self.watchers)
             self.closing.push_async_callback(self.late[name].close, 0)
         made: Runs = self.late[name]
         return made

@@ -80,6 +80,24 @@ def test_requests_have_ids_and_questions_have_lines(small_home: Path, tmp_path: 
     assert re.search(r'lectern_http_requests_total\{method="POST",route="/chat/run",status="200"\} 1.0', metrics)
 
 
+def test_every_way_to_ask_has_its_line(small_home: Path, tmp_path: Path) -> None:
+    """A question from the terminal is a question: `ask` and `chat`, kept or not, are logged and counted, too."""
+    with served(small_home, tmp_path) as (server, _, log):
+        lectern("ask", QUESTION, home=tmp_path / "home")
+        lectern("ask", "Which wine goes well with roast duck?", home=tmp_path / "home", check=False)
+        lectern("ask", QUESTION, "--book", "nowhere", home=tmp_path / "home", check=False)
+        lectern("chat", typed=f"{QUESTION}\n", home=tmp_path / "home")
+        lectern("chat", "--ephemeral", typed=f"{QUESTION}\n", home=tmp_path / "home")
+        metrics = httpx.get(f"{server}/metrics", timeout=30).text
+
+    found = [one for one in lines(log) if one["event"].startswith("question.")]
+    assert [one["outcome"] for one in found] == ["answered", "refused", "failed", "answered", "answered"]
+    assert all(one["request_id"] for one in found)
+    assert [found[2][name] for name in ("event", "error")] == ["question.failed", "UnknownBook"]
+    assert QUESTION not in log.read_text()
+    assert 'lectern_questions_total{outcome="answered"} 3.0' in metrics
+
+
 def test_what_readers_ask_is_logged_only_on_request(small_home: Path, tmp_path: Path) -> None:
     """With the setting the text stands there, on one line whatever it holds."""
     nasty = "What is a node?\n\x1b[31m{fake: line}"

@@ -13,6 +13,7 @@ import struct
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,9 +25,13 @@ from hypothesis import strategies as st
 from sse_starlette import ServerSentEvent
 
 from lectern.answering.turns import Delta
+from lectern.api import sse
 from lectern.api.sse import Streams, _named, frame
+from lectern.domain.callers import LOCAL, Caller
 from lectern.domain.errors import Overloaded
-from tests.served import LECTERN, serving
+from tests.answering.talking import KEY, write_book
+from tests.fakeai import Step, fake_ai, saying
+from tests.served import LECTERN, lectern, serving
 from tests.sse import Event, events
 
 QUESTION = "What does a best effort publisher mean for a reliable subscriber?"
@@ -61,7 +66,9 @@ def test_a_stream_begins_with_its_ids_and_ends_with_the_reply(server: str, path:
     assert (first.name, set(first.body)) == ("status", {"state", "run_id", "session_id", "book_id"})
     assert [one.name for one in sent].count("reply") == 1
     assert last.name == "reply"
-    assert [int(one.id) for one in sent] == sorted({int(one.id) for one in sent})
+    numbers = [int(one.id.partition("-")[2]) for one in sent]
+    assert numbers == sorted(set(numbers))
+    assert len({one.id.partition("-")[0] for one in sent}) == 1
     text = "".join(one.body["text"] for one in sent if one.name == "delta")
     assert text == (last.body["response"] if last.body["should_answer"] else "")
     thread = httpx.get(f"{server}/threads/{first.body['session_id']}/export", timeout=30).json()
@@ -69,14 +76,35 @@ def test_a_stream_begins_with_its_ids_and_ends_with_the_reply(server: str, path:
 
 
 def test_a_dropped_client_goes_on_where_it_was(server: str) -> None:
-    """From every event on, what is left is sent again, alike; a strange id begins at the beginning."""
-    sent = stream(server, message=QUESTION)
+    """From every event on, what is left is sent again, alike, and after the last the last; a strange id, or one of
+    another run, begins at the beginning."""
+    sent, other = stream(server, message=QUESTION), stream(server, message=QUESTION)
     run_id = sent[0].body["run_id"]
 
-    for place, event in enumerate(sent):
+    for place, event in enumerate(sent[:-1]):
         assert resume(server, run_id, event.id) == sent[place + 1 :]
-    for strange in (None, "", "x", "-1", "0"):
+    assert resume(server, run_id, sent[-1].id) == sent[-1:]
+    attempt = sent[0].id.partition("-")[0]
+    for strange in (None, "", "x", "-1", "0", "3", "stored", f"{attempt}-", f"{attempt}-999", other[2].id):
         assert resume(server, run_id, strange) == sent
+
+
+def test_a_second_attempt_is_not_taken_for_the_first(tmp_path: Path) -> None:
+    """A run that failed half way and is asked again under its key has the same run id: whoever comes back with an event
+    of the first attempt gets all of the second."""
+    home, key = tmp_path / "home", {"Idempotency-Key": "twice"}
+    lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
+    with fake_ai() as ai:
+        ai.script(Step(status=400), then=Step(say=saying("A node is a process that computes. [1]")))
+        settings = {"LECTERN_HOME": str(home), "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
+        with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **settings}) as server:
+            first = stream(server, headers=key, message="What is a node?")
+            second = stream(server, headers=key, message="What is a node?")
+            run_id = first[0].body["run_id"]
+            resumed = [resume(server, run_id, event.id) for event in first]
+
+    assert (first[-1].name, second[-1].name, second[0].body["run_id"]) == ("error", "reply", run_id)
+    assert resumed == [second] * len(first)
 
 
 def test_a_run_that_is_unknown_is_so_everywhere(server: str) -> None:
@@ -257,6 +285,9 @@ async def test_open_streams_are_capped_and_their_places_given_back() -> None:
     """One more than allowed is refused, of one owner and in all; a stream that ends, however, makes room."""
     streams = Streams(most=2, most_of_one=1)
 
+    def caller(owner: str) -> Caller:
+        return replace(LOCAL, owner=owner)
+
     async def silent() -> AsyncIterator[ServerSentEvent]:
         await asyncio.Event().wait()
         yield ServerSentEvent(data="never")
@@ -268,18 +299,54 @@ async def test_open_streams_are_capped_and_their_places_given_back() -> None:
             begun.set()
 
         scope = {"type": "http", "method": "GET", "headers": []}
-        task = asyncio.create_task(streams.open(owner, silent())(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
+        task = asyncio.create_task(streams.open(caller(owner), silent())(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
         await begun.wait()
         return task
 
-    streams.open("a", silent())  # made and never sent: it takes no place
+    streams.open(caller("a"), silent())  # made and never sent: it takes no place
     first, second = await sent("a"), await sent("b")
     for owner in ("a", "c"):
         with pytest.raises(Overloaded):
-            streams.open(owner, silent())
+            streams.open(caller(owner), silent())
     first.cancel()
     await asyncio.wait([first])
     third = await sent("a")
     for task in (second, third):
         task.cancel()
     await asyncio.wait([second, third])
+
+
+async def test_a_silent_stream_ends_when_its_key_is_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it follows, and though nothing happens there: the last event says why, and nothing is left waiting."""
+    monkeypatch.setattr(sse, "LOOKED", 0.02)
+    revoked, closed = False, False
+
+    async def stands(key_id: str) -> bool:
+        return key_id == "mine" and not revoked
+
+    async def following() -> AsyncIterator[ServerSentEvent]:
+        nonlocal closed
+        try:
+            yield frame("progress", {}, "1")
+            await asyncio.Event().wait()
+        finally:
+            closed = True
+
+    sent: list[str] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body", b"").decode())
+
+    stream_ = Streams(9, 9, stands).open(replace(LOCAL, key_id="mine"), following())
+    scope = {"type": "http", "method": "GET", "headers": []}
+    task = asyncio.create_task(stream_(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
+    while "progress" not in "".join(sent):  # noqa: ASYNC110  # no event says so
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    assert not task.done()
+    revoked = True
+    await asyncio.wait_for(task, 5)
+
+    assert "event: error" in "".join(sent)
+    assert '"status": 401' in "".join(sent)
+    assert closed

@@ -46,6 +46,12 @@ class Desk:
         self.read: list[tuple[str, str]] = []
         self.troubles: list[BaseException] = []
         self.during: Callable[[], None] | None = None
+        self.forbidden: set[str] = set()
+        self.jobs = self
+
+    async def may_read(self, entry: Any) -> bool:
+        """Whether its folder may be read from."""
+        return entry.manifest.book_id not in self.forbidden
 
     async def books(self) -> list[Any]:
         """The books, as far as a follower looks at them."""
@@ -95,6 +101,23 @@ async def test_a_folder_that_is_not_there_is_an_error_not_a_wait(tmp_path: Path)
     with pytest.raises(FileNotFoundError):
         async with watching(tmp_path / "none"):
             pass
+
+
+async def test_a_folder_that_is_not_allowed_any_more_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said once, and the other books are followed."""
+    monkeypatch.setattr(module, "LOOK_AGAIN", 0.2)
+    desk = Desk(free=a_book(tmp_path / "free"), bound=a_book(tmp_path / "bound"))
+    desk.forbidden = {"bound"}
+    said: list[str] = []
+    async with meanwhile(follow_books(desk, lambda _: None, said.append)):
+        await until(lambda: bool(desk.read))
+        desk.sources["more"] = a_book(tmp_path / "more")
+        await until(lambda: ("more", "first") in desk.read)
+
+    assert {book for book, _ in desk.read} == {"free", "more"}
+    assert ["LECTERN_BOOKS" in line for line in said] == [True]
 
 
 async def test_an_edit_during_the_first_ingestion_is_ingested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

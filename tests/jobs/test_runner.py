@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import shutil
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -181,6 +183,9 @@ async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_pat
         await there.jobs.take_up()
         done = await there.ended(laid)
         assert (done.job.status, done.attempts, done.job.queued_at) == ("completed", 1, record.job.queued_at)
+        again = there.jobs.live(record.job.job_id)
+        assert again.place_of(live.id_of(2)) == 0  # an event of the attempt that was laid down
+        assert again.place_of(again.id_of(2)) == 2
         assert await content(there.shop) == await fresh(tmp_path / "fresh", author)
 
 
@@ -226,7 +231,7 @@ async def test_what_else_becomes_of_a_job_without_a_process(tmp_path: Path, auth
     async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
         wanted = await dead(here, author, cancelling=1)
         command = await dead(here, author, origin="terminal")
-        sent = order(author, folder="/srv/elsewhere", source="elsewhere")
+        sent = order(author, folder="/srv/elsewhere", source="elsewhere", bound=True)
         forbidden = await dead(here, author, order=sent)
         await here.jobs.take_up()
         ends = [await here.jobs.record(one.job.job_id, None) for one in (wanted, command, forbidden)]
@@ -318,6 +323,24 @@ async def test_a_key_of_a_request_means_one_job(tmp_path: Path, author: Author) 
         assert (await there.jobs.start(order(author), owner="yours", key="k")).job.job_id != first.job.job_id
 
 
+async def test_the_key_of_a_request_that_joined_is_kept(tmp_path: Path, author: Author) -> None:
+    """Whoever got a job that was under way gets the same one again with the same key, after its end and a restart, too;
+    other words under it are refused."""
+    named = order(author, source="book")
+    async with room(tmp_path / "home") as here:
+        first = await here.jobs.start(order(author), owner="mine")
+        joined = await asyncio.gather(*(here.jobs.start(named, owner="yours", key="k") for _ in range(3)))
+        assert {one.job.job_id for one in joined} == {first.job.job_id}
+        with pytest.raises(BadInput, match="Idempotency-Key"):
+            await here.jobs.start(order(author), owner="yours", key="k")
+        await here.ended(first)
+    async with room(tmp_path / "home") as there:
+        again = await there.jobs.start(named, owner="yours", key="k")
+        assert (again.job.job_id, again.job.status) == (first.job.job_id, "completed")
+        with pytest.raises(BadInput, match="Idempotency-Key"):
+            await there.jobs.start(order(author, source="book", mode="full"), owner="yours", key="k")
+
+
 async def test_jobs_and_books_of_others_are_unknown(tmp_path: Path, author: Author) -> None:
     """To a caller without the book, it and its jobs do not exist; what is no id is refused in words."""
     async with room(tmp_path / "home") as here:
@@ -338,6 +361,51 @@ async def test_jobs_and_books_of_others_are_unknown(tmp_path: Path, author: Auth
         await here.ended(record)
         known = await here.jobs.order("book", None, "full", replace=False, readable=frozenset({"book"}))
         assert known.folder == str(author.folder.resolve())
+
+
+async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, author: Author) -> None:
+    """A book whose folder a caller named is not read again once that folder is not allowed any more, neither when it is
+    asked for nor when a job is taken up; it stays readable, and the operator may still ingest it."""
+    roots, ask = (author.folder.parent,), {"readable": None, "replace": False}
+    async with room(tmp_path / "home", roots=roots) as here:
+        await here.ended(await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine"))
+        again = await here.jobs.order("book", None, "full", **ask)
+        assert (again.folder, again.bound) == (str(author.folder.resolve()), True)
+        killed = await dead(here, author, order=again)
+    (tmp_path / "elsewhere").mkdir()
+    async with room(tmp_path / "home", roots=(tmp_path / "elsewhere",)) as there:
+        await there.jobs.take_up()
+        record = await there.jobs.record(killed.job.job_id, None)
+        assert (record.job.status, "LECTERN_BOOKS" in record.job.error_message) == ("failed", True)
+        assert str(author.folder.parent) not in record.job.error_message
+        with pytest.raises(BadInput, match="LECTERN_BOOKS") as refused:
+            await there.jobs.order("book", None, "incremental", **ask)
+        assert refused.value.field == "source"
+        assert str(author.folder.parent) not in str(refused.value)
+        (entry,) = await there.shop.ledger.books()
+        assert not await there.jobs.may_read(entry)
+        assert await content(there.shop) == await fresh(tmp_path / "fresh", author)
+        there.bench.go.set()
+        own = [e async for e in there.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
+        assert own[-1].job.status == "completed"
+        assert (await there.shop.ledger.book("book")).bound  # an ingestion like that is no word about who may ask
+
+
+async def test_what_the_operator_ingested_may_always_be_read_again(tmp_path: Path, author: Author) -> None:
+    """Also after a caller has named its folder; and a book that the operator reads from elsewhere is the operator's."""
+    ask = {"readable": None, "replace": False}
+    async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
+        here.bench.go.set()
+        async for _ in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book")):
+            pass
+        await here.ended(await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine"))
+        await here.ended(await here.jobs.start(await here.jobs.order("other", "book", "full", **ask), owner="mine"))
+        moved = shutil.copytree(author.folder, tmp_path / "moved")
+        async for _ in here.jobs.ingesting(IngestRequest(folder=moved, book_id="other")):
+            pass
+    async with room(tmp_path / "home") as there:
+        assert (await there.jobs.order("book", None, "full", **ask)).folder == str(author.folder.resolve())
+        assert (await there.jobs.order("other", None, "full", **ask)).folder == str(moved.resolve())
 
 
 async def test_a_server_takes_on_so_many_and_no_more(
@@ -410,10 +478,33 @@ async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postg
             await there.start(order(author, mode="full"), owner="mine")
         await there.take_up()
         assert there.live(record.job.job_id) is None
-        asked = await there.cancel(record.job.job_id, None)
-        assert (asked.job.status in {"queued", "running"}, asked.cancelling) == (True, True)
+        await bench.middle.wait()
+        asked = time.monotonic()
+        assert (await there.cancel(record.job.job_id, None)).job.status == "cancelled"
+        assert time.monotonic() - asked < 2  # though it was in the middle of a step, and nothing had changed
+        second = await here.start(order(author), owner="mine")
         await here.close()
-        assert (await there.record(record.job.job_id, None)).job.status == "queued"
-        await there.take_up()
-        assert (await there.record(record.job.job_id, None)).job.status == "cancelled"
+        assert (await there.record(second.job.job_id, None)).job.status == "queued"
+        assert (await there.cancel(second.job.job_id, None)).job.status == "cancelled"  # nobody carries it on
+        await there.close()
+
+
+async def test_a_job_that_waits_its_turn_hears_of_its_end_too(tmp_path: Path, postgres_address: str) -> None:
+    """It has written nothing down since it was queued, and all the same another process can end it."""
+    author, url = Author(tmp_path / "book", 3), await new_postgres_database(postgres_address)
+    async with (
+        open_database(url) as mine,
+        open_database(url) as yours,
+        workshop(tmp_path / "a") as one,
+        workshop(tmp_path / "b") as two,
+    ):
+        rules, bench = JobRules(serving=True, shared=True), SlowBench()
+        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), bench=bench), SqlJobs(mine), rules)
+        there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(yours)), SqlJobs(yours), rules)
+        await here.start(order(author), owner="mine")
+        await bench.middle.wait()
+        waiting = await here.start(order(author, book_id="other"), owner="mine")
+
+        assert (await there.cancel(waiting.job.job_id, None)).job.status == "cancelled"
+        await here.close()
         await there.close()

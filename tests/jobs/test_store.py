@@ -8,15 +8,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, text
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from lectern.domain.books import Problem
+from lectern.domain.books import Manifest, Problem
 from lectern.domain.errors import Busy, StoreUnavailable
 from lectern.domain.jobs import IngestionJob, JobOrder, JobRecord
+from lectern.ports import BookEntry
 from lectern.records import jobs as store
 from lectern.records.database import open_database
 from lectern.records.jobs import SqlJobs
+from lectern.records.ledger import SqlLedger
 from lectern.records.locks import SqlBookLocks
 from lectern.records.tables import jobs as rows
 from tests.databases import fresh_database, new_postgres_database
@@ -116,8 +120,77 @@ async def test_an_idempotency_key_names_one_job_of_its_owner(engine: AsyncEngine
     other = await log.add(ORDER, owner="yours", origin="server", key="k")
 
     assert other is not None
-    assert await log.keyed("mine", "k") == made
+    assert await log.keyed("mine", "k") == (made, ORDER)
     assert await log.keyed("nobody", "k") is None
+
+
+async def test_a_key_of_a_request_that_joined_names_the_job(engine: AsyncEngine) -> None:
+    """It is kept with its own words, once for each owner, and a key that began a job cannot join another."""
+    log = SqlJobs(engine)
+    made = await log.add(ORDER, owner="mine", origin="server", key="first")
+    assert made is not None
+    named = dataclasses.replace(ORDER, source="named")
+    tries = await asyncio.gather(
+        *(log.join(named, owner="mine", key="second", job_id=made.job.job_id) for _ in range(5))
+    )
+
+    assert sorted(tries) == [False] * 4 + [True]
+    assert await log.keyed("mine", "second") == (made, named)
+    assert not await log.join(ORDER, owner="mine", key="first", job_id=made.job.job_id)
+    assert await log.join(ORDER, owner="yours", key="second", job_id=made.job.job_id)
+
+
+async def test_keys_of_an_older_database_are_found_again(engine: AsyncEngine) -> None:
+    """The migration takes them along with what was asked for, and back."""
+    log = SqlJobs(engine)
+    made = await added(log, key="k")
+    kept = await log.keyed("mine", "k")
+    for step in ("0002", "head"):
+        async with engine.begin() as connection:
+            await connection.run_sync(migrate, step)
+
+    assert kept == await log.keyed("mine", "k")
+    assert kept is not None
+    assert kept[0] == made
+    assert kept[1].same_words(ORDER)
+    assert await log.add(ORDER, owner="mine", origin="server", key="k") is None
+
+
+def migrate(connection: Connection, to: str) -> None:
+    """Bring the tables to a version, older or newer."""
+    config = Config()
+    config.set_main_option("script_location", "lectern.records:migrations")
+    config.attributes["connection"] = connection
+    (command.upgrade if to == "head" else command.downgrade)(config, to)
+
+
+async def test_books_of_an_older_database_are_bound_by_who_named_their_folder(engine: AsyncEngine) -> None:
+    """The first job of a folder says whether it was a caller or the operator."""
+    log, ledger = SqlJobs(engine), SqlLedger(engine)
+    for name, words in {"callers": ["one", None], "operators": [None, "one"], "moved": ["one"]}.items():
+        folder = "/elsewhere" if name == "moved" else "/books/one"
+        await ledger.save_book(entry(name, folder))
+        for source in words:
+            await added(log, dataclasses.replace(ORDER, book_id=name, source=source))
+    for step in ("0002", "head"):
+        async with engine.begin() as connection:
+            await connection.run_sync(migrate, step)
+
+    bound = {one.manifest.book_id: one.bound for one in await SqlLedger(engine).books()}
+    assert bound == {"callers": True, "moved": False, "operators": False}
+
+
+def entry(book_id: str, source: str) -> BookEntry:
+    """A book as the ledger knows it."""
+    return BookEntry(
+        manifest=Manifest(book_id=book_id, title=book_id),
+        source=source,
+        fingerprint="f",
+        collection_name="c",
+        total_chunks=0,
+        last_full_ingest=None,
+        last_incremental_update=None,
+    )
 
 
 async def test_a_note_hears_that_an_end_is_wanted(engine: AsyncEngine) -> None:
@@ -152,7 +225,7 @@ async def test_old_jobs_of_a_book_are_forgotten_in_time(engine: AsyncEngine, mon
     monkeypatch.setattr(store, "KEPT", 2)
     log = SqlJobs(engine)
     old = {"owner": "o", "request": "{}", "report": "{}", "problems": "[]", "cancelling": 0, "attempts": 0}
-    old |= {"queued_at": "2020-01-01T00:00:00.000Z", "idempotency_key": None}
+    old |= {"queued_at": "2020-01-01T00:00:00.000Z"}
     kinds = [("book", "completed"), ("book", "queued"), ("other", "completed"), ("book", "failed")]
     async with engine.begin() as connection:
         await connection.execute(insert(rows), [{**old, "book_id": book, "status": status} for book, status in kinds])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ from lectern.conversing.runs import Cancelled, Failed, Runs
 from lectern.domain.errors import BadInput, Conflict, LecternError, Overloaded, ProviderError, UnknownBook
 from lectern.domain.replies import Answer
 from lectern.domain.threads import LOCAL_OWNER, Json
+from lectern.records.database import open_database
 from lectern.wiring import Lectern
 from tests.answering.talking import chats, talking
+from tests.databases import new_postgres_database
 from tests.fakeai import FakeAI, Said, Step, fake_ai, saying
 
 NODE = "A node is a process that computes. [1]"
@@ -163,6 +166,36 @@ async def test_a_cancelled_run_leaves_the_thread_as_it_was(lectern: Lectern, ai:
     assert await lectern.talk.threads.head(LOCAL_OWNER, asked.thread_id) is None
     ai.script(then=Step(say=saying(NODE)))
     assert (await say(lectern, thread_id=asked.thread_id))["should_answer"]
+
+
+@pytest.mark.parametrize("deed", ["cancel", "delete the thread"])
+async def test_an_end_in_another_process_is_heard(
+    lectern: Lectern, ai: FakeAI, postgres_address: str, deed: str
+) -> None:
+    """Whoever carries a run on hears within about a second that another process cancelled it, or deleted its thread:
+    whoever follows is told, no model is paid for any longer, and the thread is free."""
+    url = await new_postgres_database(postgres_address)
+    async with open_database(url) as mine, open_database(url) as yours:
+        here, there = lectern.runs_on(mine), lectern.runs_on(yours)
+        first = request()
+        await here.start(first).reply()
+        ai.script(then=Step(say=saying(NODE), delay=30))
+        asked = request(thread_id=first.thread_id)
+        run = here.start(asked)
+        await run.begun()
+        begun = time.monotonic()
+        if deed == "cancel":
+            await there.talk.log.end(asked.run_id, "cancelled")
+        else:
+            await there.talk.threads.delete(LOCAL_OWNER, asked.thread_id)
+        with pytest.raises(Cancelled):
+            await run.reply()
+        assert time.monotonic() - begun < 2.5
+        await run.ended()
+        ai.script(then=Step(say=saying(NODE)))
+        assert (await there.start(request(thread_id=first.thread_id)).reply())["should_answer"]
+        await here.close(0)
+        await there.close(0)
 
 
 @pytest.mark.parametrize("step", range(12))

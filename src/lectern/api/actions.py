@@ -33,12 +33,16 @@ async def search(lectern: Lectern, params: Params) -> Lines:
 
 async def ask(lectern: Lectern, params: Params) -> Lines:
     """One ChatResponse."""
+    from lectern.conversing.runs import watched
     from lectern.schemas.chat import ChatResponse
 
-    scope = _scope(params)
-    entry = await lectern.book(scope.book_id)
-    reply = await lectern.ask(params["text"], scope=scope, top_k=params["top_k"])
-    yield ChatResponse.of(reply, book_id=entry.manifest.book_id).model_dump()
+    async def reply() -> dict[str, Any]:
+        scope = _scope(params)
+        entry = await lectern.book(scope.book_id)
+        said = await lectern.ask(params["text"], scope=scope, top_k=params["top_k"])
+        return ChatResponse.of(said, book_id=entry.manifest.book_id).model_dump()
+
+    yield await watched(reply(), params["text"], lectern.watchers)
 
 
 async def chunks(lectern: Lectern, params: Params) -> Lines:
@@ -121,7 +125,7 @@ ACTIONS: dict[str, Action] = {
 }
 LATE = {  # actions whose modules are imported when they are asked for
     "job_actions": ("jobs", "job", "cancel_job", "start_job"),
-    "key_actions": ("create_key", "keys", "rotate_key", "revoke_key"),
+    "key_actions": ("create_key", "keys", "rotate_key", "revoke_key", "delete_key"),
     "talk_actions": ("chat", "threads", "thread", "export_thread", "delete_thread", "purge_threads"),
 }
 

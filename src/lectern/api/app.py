@@ -16,6 +16,7 @@ from lectern.api.gate import Gate, open_paths
 from lectern.api.guards import BodyLimit, KnownHosts, SafeHeaders
 from lectern.api.limits import Limits
 from lectern.api.metrics import Metrics
+from lectern.api.patience import PromptBody
 from lectern.api.peers import is_loopback, networks
 from lectern.api.readers import Readers
 from lectern.api.routes import books, chat, health, ingestions, local, metrics, readers, threads
@@ -36,12 +37,13 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app = unguarded_app()
     app.state.lectern = lectern
     app.state.local_token = local_token
-    app.state.streams = Streams(2 * lectern.settings.max_runs, 2 * lectern.settings.max_runs_per_key)
     settings, url = lectern.settings, lectern.settings.limits_url
+    app.state.streams = Streams(2 * settings.max_runs, 2 * settings.max_runs_per_key, lectern.keys.stands)
     windows = Windows(url.get_secret_value() if url else None)
     lectern.closing.push_async_callback(windows.close)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)  # what is added first is reached last
     app.add_middleware(BodyLimit, most=MAX_BODY)
+    app.add_middleware(PromptBody, seconds=settings.request_timeout)
     app.add_middleware(
         Gate,
         door=Door(lectern.keys, Readers(lectern.keys), local=is_loopback(host)),
@@ -53,6 +55,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app.add_middleware(KnownHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
     app.add_middleware(SafeHeaders)
     app.state.metrics = Metrics(lectern.runs, lectern.jobs)
+    lectern.watchers.append(app.state.metrics.question)
     app.add_middleware(Traced, metrics=app.state.metrics)
     return app
 

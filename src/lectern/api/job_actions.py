@@ -56,12 +56,14 @@ async def start_job(lectern: Lectern, params: Params) -> Lines:
 
 
 async def _order(lectern: Lectern, params: Params) -> JobOrder:
-    book, mode, replace = params["book"], params["mode"], params["replace"]
-    if params["source"] is None:
-        return await lectern.jobs.order(book, None, mode, replace=replace, readable=None)
+    book, folder = params["book"], params["source"]
     if slugged(book) != book:
         raise BadInput(f"{book!r} is no book id; write {slugged(book)!r}", field="book_id")
-    return JobOrder(book_id=book, folder=params["source"], mode=mode, replace=replace)
+    if folder is None:
+        folder = next((entry.source for entry in await lectern.books() if entry.manifest.book_id == book), None)
+    if folder is None:
+        raise BadInput(f"{book!r} is not indexed yet; say with --source which folder holds it", field="source")
+    return JobOrder(book_id=book, folder=folder, mode=params["mode"], replace=params["replace"])
 
 
 def _shown(record: JobRecord) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Jobs as Server-Sent Events: `planned`, `progress` …, and last `finished` or `error`. An event's id says of which
-attempt it is: a client that comes back after the server died must not wait for numbers of the attempt before."""
+"""Jobs as Server-Sent Events: `planned`, `progress` …, and last `finished` or `error`."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Any
 from sse_starlette import ServerSentEvent
 
 from lectern.api.errors import problem_body
-from lectern.api.sse import frame
+from lectern.api.sse import STORED, frame
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned
 from lectern.jobs.live import LiveEvent, LiveJob
@@ -28,9 +27,9 @@ class JobFailed(LecternError):
 
 async def live_events(live: LiveJob, last_event_id: str | None) -> AsyncIterator[ServerSentEvent]:
     """The events of a job of this process, after the one that arrived last."""
-    async for number, event in live.follow(_after(live, last_event_id)):
+    async for number, event in live.follow(live.place_of(last_event_id)):
         name, body = _named(event, live.record)
-        yield frame(name, body, f"{live.record.attempts}-{number}")
+        yield frame(name, body, live.id_of(number))
 
 
 async def stored_events(record: JobRecord, jobs: Jobs) -> AsyncIterator[ServerSentEvent]:
@@ -41,17 +40,9 @@ async def stored_events(record: JobRecord, jobs: Jobs) -> AsyncIterator[ServerSe
         record = await jobs.record(record.job.job_id, None)
         if record.open and record != seen:
             seen = record
-            yield frame("progress", {"job": IngestionJob.of(record).model_dump()}, f"{record.attempts}-0")
+            yield frame("progress", {"job": IngestionJob.of(record).model_dump()}, STORED)
     name, body = _ended(record)
-    yield frame(name, body, f"{record.attempts}-0")
-
-
-def _after(live: LiveJob, last_event_id: str | None) -> int:
-    """Where to go on. What is not one of our ids begins at the beginning; whoever has seen the end sees it again."""
-    attempt, _, number = (last_event_id or "").partition("-")
-    if attempt != str(live.record.attempts) or not (number.isascii() and number.isdecimal()):
-        return 0
-    return min(int(number), len(live.events) - live.done)
+    yield frame(name, body, STORED)
 
 
 def _named(event: LiveEvent, record: JobRecord) -> tuple[str, dict[str, Any]]:

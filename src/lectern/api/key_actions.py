@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+from lectern import revoking
 from lectern.domain.clock import utc_now
 from lectern.domain.keys import IssuedKey, Key, KeyRequest, origin_of
 from lectern.wiring import Lectern
@@ -42,7 +43,13 @@ async def rotate_key(lectern: Lectern, params: Params) -> Lines:
 
 async def revoke_key(lectern: Lectern, params: Params) -> Lines:
     """The key, which opens nothing any more."""
-    yield _described(await lectern.keys.revoke(params["key_id"]))
+    yield _described(await revoking.revoke_key(params["key_id"], lectern.keys, lectern.runs, lectern.jobs))
+
+
+async def delete_key(lectern: Lectern, params: Params) -> Lines:
+    """The key as it was, and how many conversations went with it."""
+    gone, threads = await revoking.delete_key(params["key_id"], lectern.keys, lectern.runs, lectern.jobs)
+    yield {"key_id": gone.key_id, "name": gone.name, "threads_deleted": threads}
 
 
 def _shown(issued: IssuedKey) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from lectern.conversing.runs import LiveRun, Runs, outcome_of
+from lectern.conversing.runs import Ended, Runs
 from lectern.domain.jobs import IngestionJob
 from lectern.jobs.runner import Jobs
 from lectern.version import __version__
@@ -41,7 +41,6 @@ class Metrics:
         self._embedded = Counter("lectern_chunks_embedded", "Texts sent to the embedder.", registry=self.registry)
         active = Gauge("lectern_runs_active", "Questions that are being answered.", registry=self.registry)
         active.set_function(lambda: runs.active)
-        runs.watchers.append(self.question)
         jobs.watchers.append(self.job)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -49,11 +48,10 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def question(self, run: LiveRun) -> None:
-        """One run ended."""
-        outcome, reply = outcome_of(run)
-        self._questions.labels(outcome).inc()
-        if reply is not None:
+    def question(self, ended: Ended) -> None:
+        """One question has its reply, or will have none."""
+        self._questions.labels(ended.outcome).inc()
+        if (reply := ended.reply) is not None:
             self._question_seconds.observe(float(reply["total_time_ms"]) / 1000)
             self._tokens.inc(int(reply["tokens_used"]))
 

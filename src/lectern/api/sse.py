@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -16,8 +16,9 @@ from starlette.types import Receive, Scope, Send
 from lectern.answering.turns import Delta, Entered, EvidenceFound, Replied
 from lectern.api.errors import problem_body
 from lectern.conversing.converse import Begun, Kept
-from lectern.conversing.runs import Cancelled, Failed, LiveRun, RunEvent
-from lectern.domain.errors import LecternError, Overloaded
+from lectern.conversing.runs import REVOKED, Cancelled, Failed, LiveRun, RunEvent
+from lectern.domain.callers import Caller
+from lectern.domain.errors import LecternError, Overloaded, Unauthorised
 from lectern.domain.threads import Run
 from lectern.schemas.chat import ConsideredOut
 from lectern.thread_ports import ThreadStore, TurnLog
@@ -26,7 +27,10 @@ PING = 15  # seconds; proxies cut what is silent for longer
 STALLED = 30.0  # seconds that a client may leave its buffer full
 POLLED = 0.5  # seconds between two looks at a run that another process carries on
 HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
-STORED = "stored"  # the id of an event that was read from the database
+LOOKED = 2.0  # seconds after which a silent stream looks whether its key was revoked
+STORED = "stored"  # the id of an event that was read from the database: no attempt's, so nothing goes on after it
+
+Stands = Callable[[str], Awaitable[bool]]
 
 
 def leave_streams_to_their_runs() -> None:
@@ -38,14 +42,18 @@ class Streams:
     """How many streams are open, in all and of each owner. A stream's place is given back by its response, which ends
     however the client leaves; a generator may never have been started."""
 
-    def __init__(self, most: int, most_of_one: int) -> None:
+    def __init__(self, most: int, most_of_one: int, stands: Stands | None = None) -> None:
         self._most, self._most_of_one = most, most_of_one
+        self._stands = stands  # whether a key does, which may have been revoked since its request came
         self._open: Counter[str] = Counter()
 
-    def open(self, owner: str, events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+    def open(self, caller: Caller, events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
         """The response that sends events as they come, if there is room for one more."""
+        owner = caller.owner
         if self._open[owner] >= self._most_of_one or self._open.total() >= self._most:
             raise Overloaded("too many streams are open; close some, or come back in a moment")
+        if self._stands is not None and caller.key_id is not None:
+            events = _while_it_stands(events, caller.key_id, self._stands)
         return _Stream(events, self._open, owner)
 
 
@@ -64,12 +72,33 @@ class _Stream(EventSourceResponse):
             self._open -= Counter([self._owner])
 
 
-async def live_events(run: LiveRun, after: int = 0) -> AsyncIterator[ServerSentEvent]:
-    """The events of a run of this process, after a number."""
-    async for number, event in run.follow(after):
+async def _while_it_stands(
+    events: AsyncIterator[ServerSentEvent], key_id: str, stands: Stands
+) -> AsyncIterator[ServerSentEvent]:
+    """The events for as long as the key opens something; a stream that only waits is looked at, too."""
+    following: asyncio.Future[ServerSentEvent | None] | None = None
+    try:
+        while await stands(key_id):
+            following = following or asyncio.ensure_future(anext(events, None))
+            if not (await asyncio.wait([following], timeout=LOOKED))[0]:
+                continue
+            if (event := following.result()) is None:
+                return
+            following = None
+            yield event
+        yield frame("error", _problem(Unauthorised(REVOKED)), STORED)
+    finally:
+        if following is not None:
+            following.cancel()
+            await asyncio.wait([following])
+
+
+async def live_events(run: LiveRun, last_event_id: str | None = None) -> AsyncIterator[ServerSentEvent]:
+    """The events of a run of this process, after the one that arrived last."""
+    async for number, event in run.follow(run.place_of(last_event_id)):
         if (shown := _named(event)) is not None:
             name, body = shown
-            yield frame(name, body, str(number))
+            yield frame(name, body, run.id_of(number))
 
 
 async def stored_events(known: Run, threads: ThreadStore, log: TurnLog) -> AsyncIterator[ServerSentEvent]:

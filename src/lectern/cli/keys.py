@@ -9,9 +9,9 @@ import typer
 
 from lectern.cli.acting import act, only
 from lectern.cli.options import Direct, Json
-from lectern.cli.render import carry, print_json
+from lectern.cli.render import carry, confirmed, fail, print_json
 
-app = typer.Typer(help="Make, list, rotate and revoke keys.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Make, list, rotate, revoke and delete keys.", no_args_is_help=True, rich_markup_mode=None)
 KeyId = Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's id: the part between the two underscores.")]
 Days = Annotated[float | None, typer.Option("--expires", metavar="DAYS", help="Days until it expires.")]
 
@@ -98,9 +98,25 @@ def rotate(
 
 @app.command("revoke")
 def revoke(key_id: KeyId, *, direct: Direct = False, json: Json = False) -> None:
-    """Let a key open nothing any more, within 5 seconds on every server."""
+    """Let a key open nothing any more, within 5 seconds on every server; what it has under way is ended."""
     gone = carry(only("revoke_key", {"key_id": key_id}, direct=direct))
     print_json(gone) if json else typer.echo(f"Revoked {key_id} ({gone['name']})")
+
+
+@app.command("delete")
+def delete(
+    key_id: KeyId,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    direct: Direct = False,
+    json: Json = False,
+) -> None:
+    """Revoke a key and delete every conversation that it, or a reader of it, has had. Nothing brings them back."""
+    if not yes and not confirmed(f"Delete key {key_id!r} and every conversation of it?"):
+        fail("nothing was deleted; --yes deletes without asking", 2)
+    gone = carry(only("delete_key", {"key_id": key_id}, direct=direct))
+    what = f"{key_id} ({gone['name']}) and {gone['threads_deleted']} conversations"
+    print_json(gone) if json else typer.echo(f"Deleted {what}")
 
 
 def _print_issued(made: dict[str, Any], *, json: bool) -> None:

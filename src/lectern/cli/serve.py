@@ -43,6 +43,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     import uvicorn
 
     from lectern.api.app import create_app
+    from lectern.api.patience import patient_protocol
     from lectern.api.sse import leave_streams_to_their_runs
     from lectern.conversing.keeping import keep_tidy
     from lectern.conversing.question_log import QuestionLog
@@ -72,6 +73,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             await _refuse_strangers(host, lectern)
             config = uvicorn.Config(
                 create_app(lectern, token, f"[{host}]" if ":" in host else host),
+                http=patient_protocol(lectern.settings.request_timeout),
                 log_config=None,  # our own lines, in one form
                 access_log=False,
                 proxy_headers=False,  # uvicorn would believe them from loopback; LECTERN_PROXIES says whom to believe
@@ -79,7 +81,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             )
             leave_streams_to_their_runs()
             configure(lectern.settings.log_format, secrets=lectern.settings.secrets())
-            lectern.runs.watchers.append(QuestionLog(with_text=lectern.settings.log_questions))
+            lectern.watchers.append(QuestionLog(with_text=lectern.settings.log_questions))
             if lectern.settings.database_url is None:
                 _warn_of_sqlite(lectern.home.database)
             await lectern.talk.log.sweep()

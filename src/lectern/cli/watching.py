@@ -84,8 +84,12 @@ async def watching(*folders: Path) -> AsyncIterator[Watch]:
 
 async def follow_books(lectern: Lectern, done: Done, failed: Failed) -> None:
     """Keep every indexed book up to date while its author edits it, until cancelled; books that come later, too."""
+    told: set[str] = set()
     while True:
         try:
+            for left in await _left_out(lectern) - told:
+                failed(f"{left}: its folder may not be read from any more, so it is not followed; see LECTERN_BOOKS")
+                told.add(left)
             await _follow(lectern, done, failed)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the next edit is to be followed
             failed(said(exc))
@@ -122,8 +126,12 @@ def said(exc: Exception) -> str:
     return str(exc) if isinstance(exc, LecternError) else f"{type(exc).__name__}: {exc}"
 
 
+async def _left_out(lectern: Lectern) -> set[str]:
+    return {entry.manifest.book_id for entry in await lectern.books() if not await lectern.jobs.may_read(entry)}
+
+
 async def _sources(lectern: Lectern) -> dict[str, Path]:
-    entries = await lectern.books()
+    entries = [entry for entry in await lectern.books() if await lectern.jobs.may_read(entry)]
     return await asyncio.to_thread(_folders, entries)
 
 

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import structlog
 
-from lectern.conversing.runs import Failed, LiveRun, outcome_of
+from lectern.conversing.runs import Ended
 
 log = structlog.get_logger("lectern.questions")
 
 
 class QuestionLog:
-    """Watches runs and writes their lines."""
+    """Watches questions and writes their lines."""
 
     def __init__(self, *, with_text: bool) -> None:
         self._with_text = with_text
 
-    def __call__(self, run: LiveRun) -> None:
-        """One run ended."""
-        outcome, reply = outcome_of(run)
-        line: dict[str, object] = {"outcome": outcome, "run_id": run.request.run_id, "thread": run.request.thread_id}
+    def __call__(self, ended: Ended) -> None:
+        """One question has its reply, or will have none."""
+        line: dict[str, object] = {"outcome": ended.outcome}
+        if ended.run_id is not None:
+            line |= {"run_id": ended.run_id, "thread": ended.thread_id}
         if self._with_text:
-            line["question"] = run.request.text
-        last = run.events[-1]
-        if isinstance(last, Failed):
-            line |= {"error": type(last.error).__name__, "detail": str(last.error)}
-        if reply is not None:
+            line["question"] = ended.text
+        if ended.error is not None:
+            line |= {"error": type(ended.error).__name__, "detail": str(ended.error)}
+        if (reply := ended.reply) is not None:
             line |= {
                 "book": reply["book_id"],
                 "reason": reply["reason"],

@@ -6,18 +6,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse, other_use
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.threads import Json
-from lectern.following import Followed
+from lectern.following import Ear, Followed
 
 KEPT = 500  # ended runs whose events can still be followed; their replies are in the database for good
 CANCELLED = "the run was cancelled; nothing of it was kept"
+REVOKED = "the key was revoked; nothing of the run was kept"
+UNEXPECTED = "something went wrong on the server; its log has the details"
+T = TypeVar("T", bound=Json)
 log = logging.getLogger("lectern.runs")
 
 
@@ -52,6 +55,7 @@ class LiveRun(Followed[RunEvent]):
         super().__init__()
         self.request = request
         self._task: asyncio.Task[None] | None = None
+        self._ending = False
 
     async def begun(self) -> None:
         """Wait for the first event; a run that fails before it raises."""
@@ -84,11 +88,21 @@ class LiveRun(Followed[RunEvent]):
         self._task = asyncio.create_task(self._carry(talk), name=f"run {self.request.run_id}")
         return self._task
 
-    async def cancel(self) -> None:
-        """End it, unless its reply is being kept already, and wait until it has ended."""
-        if self._task is not None and not self._task.done():
+    @property
+    def under_way(self) -> bool:
+        """Whether it is in the turn log, and has neither its reply nor an error yet."""
+        return bool(self.events) and not self.done
+
+    def end(self) -> None:
+        """Have it ended, unless its reply is being kept already. Once: a second word would break off the tidying up."""
+        if self._task is not None and not self._ending:
+            self._ending = True
             self._task.cancel()
-            await asyncio.wait([self._task])
+
+    async def cancel(self) -> None:
+        """The same, and wait until it has ended."""
+        self.end()
+        await self.ended()
 
     async def _carry(self, talk: Talk) -> None:
         try:
@@ -101,7 +115,7 @@ class LiveRun(Followed[RunEvent]):
             self._fail(Cancelled(CANCELLED))
         except Exception:
             log.exception("a turn failed", extra={"run_id": self.request.run_id})
-            self._fail(Unexpected("something went wrong on the server; its log has the details"))
+            self._fail(Unexpected(UNEXPECTED))
 
     def _fail(self, error: LecternError) -> None:
         """The last event, unless there is one: what goes wrong after the reply is no part of the turn."""
@@ -112,19 +126,63 @@ class LiveRun(Followed[RunEvent]):
 Outcome = Literal["answered", "refused", "failed", "cancelled"]
 
 
-def outcome_of(run: LiveRun) -> tuple[Outcome, Json | None]:
-    """How an ended run ended, and its reply if it has one."""
-    last = run.events[-1]
-    if isinstance(last, Kept):
-        return "answered" if last.reply.get("should_answer") else "refused", last.reply
-    cancelled = isinstance(last, Failed) and isinstance(last.error, Cancelled)
-    return "cancelled" if cancelled else "failed", None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a question ended, for those who count and log."""
+
+    text: str
+    reply: Json | None = None
+    error: LecternError | None = None  # where there is no reply
+    run_id: str | None = None  # of a question in a conversation
+    thread_id: str | None = None
+
+    @classmethod
+    def of(cls, run: LiveRun) -> Ended:
+        """A run that has its last event."""
+        last, asked = run.events[-1], run.request
+        return cls(
+            text=asked.text,
+            reply=last.reply if isinstance(last, Kept) else None,
+            error=last.error if isinstance(last, Failed) else None,
+            run_id=asked.run_id,
+            thread_id=asked.thread_id,
+        )
+
+    @property
+    def outcome(self) -> Outcome:
+        """In a word."""
+        if self.reply is not None:
+            return "answered" if self.reply.get("should_answer") else "refused"
+        return "cancelled" if isinstance(self.error, Cancelled) else "failed"
+
+
+Watcher = Callable[[Ended], None]
+
+
+async def watched(asking: Awaitable[T], text: str, watchers: Sequence[Watcher]) -> T:
+    """The reply to a question outside of any conversation; whoever watches hears how it ended."""
+    reply: T | None = None
+    error: LecternError = Unexpected(UNEXPECTED)
+    try:
+        reply = await asking
+    except LecternError as exc:
+        error = exc
+        raise
+    except asyncio.CancelledError:
+        error = Cancelled(CANCELLED)
+        raise
+    else:
+        return reply
+    finally:
+        ended = Ended(text=text, reply=reply, error=None if reply else error)
+        for watcher in watchers:
+            watcher(ended)
 
 
 class Runs:
     """The runs of this process."""
 
-    def __init__(self, talk: Talk, *, most: int, most_of_one: int) -> None:
+    def __init__(self, talk: Talk, *, most: int, most_of_one: int, watchers: Sequence[Watcher] = ()) -> None:
         self.talk = talk
         self._most, self._most_of_one = most, most_of_one
         self._live: dict[str, LiveRun] = {}  # under way, or among the last that ended
@@ -132,7 +190,8 @@ class Runs:
         self._own: Counter[str] = Counter()  # runs under way, by owner
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
-        self.watchers: list[Callable[[LiveRun], None]] = []  # told of every run that ended
+        self._ear = Ear(self._tasks, self._listen)
+        self._watchers = watchers  # told of every run that ended
 
     def start(self, request: TurnRequest) -> LiveRun:
         """Begin a run, or give the one that is under way with the same id."""
@@ -145,6 +204,8 @@ class Runs:
         run = self._live[request.run_id] = LiveRun(request)
         task = run.begin(self.talk)
         self._tasks.add(task)
+        if self.talk.log.shared:
+            self._ear.open()
         self._own[request.owner] += 1
         task.add_done_callback(lambda ended: self._ended(ended, run))
         return run
@@ -153,6 +214,15 @@ class Runs:
         """A run of this owner's that is under way, or has just ended."""
         run = self._live.get(run_id)
         return run if run is not None and run.request.owner == owner else None
+
+    async def end_all_of(self, owner: str) -> None:
+        """End what an owner, and every reader of its key, has under way, here and elsewhere; nothing of what ended
+        before is given from memory either."""
+        own = [run for run in self._live.values() if run.request.owner.partition("/")[0] == owner]
+        await self.talk.log.end_all_of(owner, REVOKED)
+        await asyncio.gather(*(run.cancel() for run in own))
+        for run in own:
+            self._forget(run)
 
     def forget_thread(self, owner: str, thread_id: str) -> None:
         """Nothing of a deleted thread is given from memory either."""
@@ -174,6 +244,13 @@ class Runs:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks))
+        await self._ear.close()
+
+    async def _listen(self) -> None:
+        """End what somebody cancelled, or whose thread somebody deleted, in another process."""
+        begun = {run.request.run_id: run for run in self._live.values() if run.under_way}
+        for run_id in await self.talk.log.ended(begun) if begun else ():
+            begun[run_id].end()
 
     def _ended(self, task: asyncio.Task[None], run: LiveRun) -> None:
         self._tasks.discard(task)
@@ -183,8 +260,8 @@ class Runs:
         self._last.append(run)
         if len(self._last) > KEPT:
             self._forget(self._last.popleft())
-        for watcher in self.watchers:
-            watcher(run)
+        for watcher in self._watchers:
+            watcher(Ended.of(run))
 
     def _forget(self, run: LiveRun) -> None:
         if self._live.get(run.request.run_id) is run:

@@ -97,7 +97,8 @@ class JobOrder:
 
     book_id: str
     folder: str  # where the book is read from
-    source: str | None = None  # as a caller named it; None: the operator's own choice
+    source: str | None = None  # as a caller named it
+    bound: bool = False  # the folder is a caller's choice, now or when the book came in: LECTERN_BOOKS must allow it
     mode: Mode = "incremental"
     replace: bool = False
 

@@ -36,6 +36,7 @@ class IngestRequest:
     mode: Mode = "incremental"
     dry_run: bool = False
     replace: bool = False  # go on although the folder looks like another book
+    bound: bool = False  # the folder is a caller's choice, not the operator's
     doubted: frozenset[str] | None = None  # the doctor's: files to read again whatever the ledger says of them
     job_id: int = 0  # of the record, where one is kept
     queued_at: str | None = None  # when that was written
@@ -234,10 +235,12 @@ class _Run:
             incremental = utc_now()
         elif finished:
             full = utc_now()
+        source = str(self.request.folder.resolve())
         await self.shop.ledger.save_book(
             BookEntry(
                 manifest=self.found.manifest,
-                source=str(self.request.folder.resolve()),
+                source=source,
+                bound=self.request.bound or (old is not None and old.bound and old.source == source),
                 fingerprint=self.stand.embedder.fingerprint,
                 collection_name=self.stand.index.collection,
                 total_chunks=0,  # derived from the lessons whenever it is read

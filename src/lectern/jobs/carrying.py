@@ -116,6 +116,7 @@ def request_of(record: JobRecord) -> IngestRequest:
         book_id=order.book_id,
         mode=order.mode,
         replace=order.replace,
+        bound=order.bound,
         job_id=record.job.job_id,
         queued_at=record.job.queued_at,
     )

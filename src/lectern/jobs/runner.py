@@ -6,24 +6,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lectern.domain.books import Survey
-from lectern.domain.errors import BadInput, Busy, LecternError, Overloaded, UnknownJob
+from lectern.domain.errors import Busy, LecternError, Overloaded, UnknownJob
 from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
 from lectern.domain.threads import LOCAL_OWNER
+from lectern.following import Ear
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest, look_at
 from lectern.job_ports import JobLog
 from lectern.jobs.carrying import Carrier, request_of
 from lectern.jobs.live import JobCancelled, LiveJob, Stopped
-from lectern.jobs.orders import folder_of, plan_of, verdict_on
+from lectern.jobs.orders import may_read, order_of, plan_of, verdict_on
+from lectern.jobs.repeats import busy, joined, tried
+from lectern.ports import BookEntry
 from lectern.reading.slugs import slugged
 
 MOST_OPEN = 50  # jobs that one process has queued
 KEPT = 300.0  # seconds that an ended job's events can be followed; its record stays
 PATROL = 30.0  # seconds between two looks for jobs whose process died, where several share a database
+PATIENCE = 3.0  # seconds that a cancel waits for another process; it hears within one, a step of its work aside
 TRIES, AGAIN = 20, 0.1  # how often, and after how many seconds, a job is looked for that has no record yet
 
 
@@ -48,6 +52,7 @@ class Jobs:
         self._live: dict[int, LiveJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._patrol: asyncio.Task[None] | None = None
+        self._ear = Ear(self._tasks, self._listen)
         self._closed = False
         self.watchers: list[Callable[[IngestionJob], None]] = []  # told of every job that ended
 
@@ -55,8 +60,12 @@ class Jobs:
         self, book_id: str, source: str | None, mode: Mode, *, replace: bool, readable: frozenset[str] | None
     ) -> JobOrder:
         """What a caller asks for, checked: the book is theirs, and the folder may be read."""
-        folder = await folder_of(book_id, source, readable, self._shop.ledger, self._rules.roots)
-        return JobOrder(book_id=book_id, folder=folder, source=source, mode=mode, replace=replace)
+        asked = JobOrder(book_id=book_id, folder="", source=source, mode=mode, replace=replace)
+        return await order_of(asked, readable, self._shop.ledger, self._rules.roots)
+
+    async def may_read(self, entry: BookEntry) -> bool:
+        """Whether a book may be read again from where it was."""
+        return await may_read(entry, self._rules.roots)
 
     async def plan(self, order: JobOrder) -> Planned:
         """What the job would do; nothing is changed."""
@@ -64,7 +73,7 @@ class Jobs:
 
     async def start(self, order: JobOrder, *, owner: str, key: str | None = None) -> JobRecord:
         """Queue a job; the same request gets the job that is queued or running for it, another a conflict."""
-        if key is not None and (known := await self._tried(order, owner, key)):
+        if key is not None and (known := await tried(self.records, order, owner, key)):
             return known
         record, _ = await self._start(order, owner=owner, key=key)
         return record
@@ -81,7 +90,7 @@ class Jobs:
         record, mine = await self._start(order, owner=LOCAL_OWNER, request=request, found=found)
         live = self._live.get(record.job.job_id)
         if live is None:
-            raise _busy(record)
+            raise busy(record)
         try:
             async for _, news in live.follow():
                 if isinstance(news, Stopped):
@@ -128,7 +137,21 @@ class Jobs:
             await live.over()
         elif record.open:
             await self.records.ask_to_end(job_id)  # whoever carries it on will hear of it
-            await self._adopt(record, resume=False)  # unless nobody does
+            if await self._adopt(record, resume=False) is not None:  # unless nobody does
+                return await self._heard(job_id, books)
+        return await self.record(job_id, books)
+
+    async def cancel_all_of(self, owner: str) -> None:
+        """End every job that an owner, or a reader of its key, began."""
+        own = [one for one in await self.records.open_jobs() if one.owner.partition("/")[0] == owner]
+        await asyncio.gather(*(self.cancel(one.job.job_id, None) for one in own))
+
+    async def _heard(self, job_id: int, books: frozenset[str] | None) -> JobRecord:
+        """The job once the process that carries it on has ended it; as it is, where that takes its time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while (await self.record(job_id, books)).open:  # noqa: ASYNC110  # it is another process's
+                    await asyncio.sleep(AGAIN)
         return await self.record(job_id, books)
 
     async def take_up(self) -> None:
@@ -150,6 +173,13 @@ class Jobs:
                 live.end("stopping")
         if self._tasks:
             await asyncio.wait(list(self._tasks))
+        await self._ear.close()
+
+    async def _listen(self) -> None:
+        """End what somebody cancelled in another process."""
+        going = [job_id for job_id, live in self._live.items() if not live.done and live.ending is None]
+        for job_id in await self.records.ending(going):
+            self._live[job_id].end("cancelled")
 
     async def _look_around(self) -> None:
         while True:
@@ -158,12 +188,6 @@ class Jobs:
                 await self.take_up()
             except LecternError:
                 continue  # the database is away; the next look may find it
-
-    async def _tried(self, order: JobOrder, owner: str, key: str) -> JobRecord | None:
-        known = await self.records.keyed(owner, key)
-        if known is not None and not known.order.same_words(order):
-            raise BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
-        return known
 
     async def _start(
         self,
@@ -178,8 +202,8 @@ class Jobs:
         for _ in range(TRIES):
             if (other := await self._under_way(order.book_id)) is not None:
                 if not other.order.same_work(order):
-                    raise _busy(other)
-                return other, False
+                    raise busy(other)
+                return await joined(self.records, other, order, owner, key), False
             if (book := await self._alone_with(order.book_id)) is not None:
                 break
             await asyncio.sleep(AGAIN)  # somebody has the book, but no record yet, or no job at all
@@ -194,7 +218,7 @@ class Jobs:
             raise
         if record is None:  # the same key came twice at once
             await book.aclose()
-            known = await self._tried(order, owner, key or "")
+            known = await tried(self.records, order, owner, key or "")
             assert known is not None  # it was in the way of ours
             return known, False
         if request is not None:
@@ -252,6 +276,8 @@ class Jobs:
         task = asyncio.create_task(self._carrier.carry(live, book, request or request_of(record), found))
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._ended(done, live))
+        if self._rules.shared:
+            self._ear.open()
 
     def _ended(self, task: asyncio.Task[None], live: LiveJob) -> None:
         self._tasks.discard(task)
@@ -267,10 +293,3 @@ class Jobs:
             raise Overloaded("the server is stopping; try again when it has started")
         if len(self._tasks) >= MOST_OPEN:
             raise Overloaded(f"{len(self._tasks)} jobs are waiting already; try again when some have ended")
-
-
-def _busy(record: JobRecord) -> Busy:
-    job = record.job
-    return Busy(
-        f"job {job.job_id} ({job.mode}) is {job.status} for {job.book_id!r}; wait until it has ended, or cancel it"
-    )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from dataclasses import dataclass, field
 
 import yaml
 
+from lectern.reading.configs import json_settings, yaml_settings
 from lectern.reading.frontmatter import MAX_POSITION
 from lectern.reading.problems import Unreadable
-from lectern.reading.yamltree import composed, pairs, texts
+from lectern.reading.yamltree import texts
 
 _SUMMARY_LINK = re.compile(
     r"^[ \t]*(?:[-*+][ \t]+)?\[([^\]\n]{0,300})\]\([ \t]*<?([^)>\n]{0,500}?)>?[ \t]*\)", re.MULTILINE
@@ -88,18 +88,17 @@ def summary_navigation(text: str, under: str) -> Navigation:
 
 
 def category(path: str, text: str) -> tuple[str | None, float | None]:
-    """A Docusaurus `_category_` file: its folder's label and position."""
+    """A Docusaurus `_category_` file: its folder's label and position. Raises Unreadable where it is broken."""
+    if path.endswith(".json"):
+        data = json_settings(text)
+        label, position = data.get("label"), data.get("position")
+    else:
+        found = {name: scalar(value) for name, value in yaml_settings(text).items()}
+        label, position = found.get("label"), found.get("position")
     try:
-        if path.endswith(".json"):
-            data = json.loads(text)
-            data = data if isinstance(data, dict) else {}
-            label, position = data.get("label"), data.get("position")
-        else:
-            found = {name: scalar(value) for name, value, _ in pairs(composed(text))}
-            label, position = found.get("label"), found.get("position")
-        where = float(position) if position is not None else None
-        if where is not None and not abs(where) < MAX_POSITION:
-            where = None
-    except (ValueError, TypeError, OverflowError, RecursionError, yaml.YAMLError, Unreadable):
-        return None, None
+        where = None if position is None else float(position)
+    except (ValueError, TypeError, OverflowError):
+        where = MAX_POSITION
+    if where is not None and not abs(where) < MAX_POSITION:
+        raise Unreadable("its position is no number that a folder can have, so the file is passed over; mend it")
     return (label if isinstance(label, str) and label.strip() else None), where

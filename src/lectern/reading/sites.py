@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-import yaml
-
-from lectern.domain.books import Site
+from lectern.domain.books import Problem, Site
+from lectern.reading.configs import doubt, toml_settings, yaml_settings
 from lectern.reading.files import read_bytes
 from lectern.reading.labels import one_line
 from lectern.reading.navigation import Navigation, category, mkdocs_navigation, scalar, summary_navigation
-from lectern.reading.problems import Unreadable
-from lectern.reading.yamltree import composed, pairs
+from lectern.reading.problems import Unreadable, warning
 
 MAX_CONFIG_BYTES = 1024 * 1024
+T = TypeVar("T")
 PARENTS = 3  # folders above the book's that may hold its site's configuration
 _JS_PATH = re.compile(r"""\bpath:\s*['"]([^'"]{1,200})['"]""")
 _JS_TITLE = re.compile(r"""^\s*title:\s*['"]([^'"]{1,200})['"]""", re.MULTILINE)
@@ -38,6 +37,21 @@ class SiteFacts:
     order: dict[str, int] = field(default_factory=dict)  # file -> rank in the navigation
     labels: dict[str, str] = field(default_factory=dict)  # file or folder -> the site's label
     positions: dict[str, float] = field(default_factory=dict)  # folder -> its position
+    problems: tuple[Problem, ...] = ()  # files that are passed over, because they are broken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _At:
+    """A configuration file, and the book it may be of."""
+
+    file: str
+    root: Path  # the folder it lies in: the book's, or one above
+    here: Path  # the book's
+
+    @property
+    def shown(self) -> str:
+        """How the report names it."""
+        return Path(os.path.relpath(self.root / self.file, self.here)).as_posix()
 
 
 def site_facts(folder: Path, kind: Site | None, side_files: list[str]) -> SiteFacts:
@@ -45,17 +59,21 @@ def site_facts(folder: Path, kind: Site | None, side_files: list[str]) -> SiteFa
     here = Path(os.path.realpath(folder))
     roots = (here, *list(here.parents)[:PARENTS])
     facts = next((found for root in roots if (found := _facts_at(root, here, kind))), SiteFacts(kind=kind))
-    labels, positions = dict(facts.labels), dict(facts.positions)
+    labels, positions, problems = dict(facts.labels), dict(facts.positions), list(facts.problems)
     title = one_line(facts.title or "") or None
     for path in side_files:
-        label, position = category(path, _config(here, path) or "")
+        try:
+            label, position = category(path, _text(here, path))
+        except Unreadable as exc:
+            problems.append(doubt(path, exc))
+            continue
         parent = path.rpartition("/")[0]
         if label:
             labels[parent] = label
         if position is not None:
             positions[parent] = position
     fit = {path: words for path, label in labels.items() if (words := one_line(label))}
-    return replace(facts, title=title, labels=fit, positions=positions)
+    return replace(facts, title=title, labels=fit, positions=positions, problems=tuple(problems))
 
 
 def page_path(facts: SiteFacts, site: Site, file: str) -> str:
@@ -69,7 +87,8 @@ def _facts_at(root: Path, here: Path, kind: Site | None) -> SiteFacts | None:
         if kind not in (None, name):
             continue
         for file in files:
-            if (text := _config(root, file)) is not None and (facts := read(text, root, here)) is not None:
+            at = _At(file=file, root=root, here=here)
+            if (text := _config(root, file)) is not None and (facts := read(text, at)) is not None:
                 return facts
     if kind in (None, "mdbook") and root == here:  # a book without book.toml still has its SUMMARY.md
         for under in ("", "src"):
@@ -83,9 +102,13 @@ def _config(root: Path, file: str) -> str | None:
     if not _there(root / file, Path.is_file):
         return None
     try:
-        return read_bytes(root, file, MAX_CONFIG_BYTES).decode("utf-8-sig", "replace")
+        return _text(root, file)
     except Unreadable:
         return None
+
+
+def _text(root: Path, file: str) -> str:
+    return read_bytes(root, file, MAX_CONFIG_BYTES).decode("utf-8-sig", "replace")
 
 
 def _there(path: Path, kind: Callable[[Path], bool]) -> bool:
@@ -104,28 +127,25 @@ def _pages_under(root: Path, pages: str, here: Path) -> str | None:
     return base.relative_to(here).as_posix() if base.is_relative_to(here) else None
 
 
-def _docusaurus(text: str, root: Path, here: Path) -> SiteFacts | None:
+def _docusaurus(text: str, at: _At) -> SiteFacts | None:
     title = match[1] if (match := _JS_TITLE.search(text)) else None
     for pages in ("docs", *_JS_PATH.findall(text)):
-        under = _pages_under(root, pages, here)
-        if under is not None and (under == "" or _there(here / under, Path.is_dir)):
+        under = _pages_under(at.root, pages, at.here)
+        if under is not None and (under == "" or _there(at.here / under, Path.is_dir)):
             return SiteFacts(kind="docusaurus", title=title, pages_under=under)
-    inside = here == root or here.relative_to(root).parts[0] in ("i18n", "versioned_docs")
+    inside = at.here == at.root or at.here.relative_to(at.root).parts[0] in ("i18n", "versioned_docs")
     return SiteFacts(kind="docusaurus", title=title, pages_under="") if inside else None
 
 
-def _mkdocs(text: str, root: Path, here: Path) -> SiteFacts | None:
-    try:
-        config = {name: value for name, value, _ in pairs(composed(text, tags=True))}
-    except (yaml.YAMLError, Unreadable):
-        config = {}
+def _mkdocs(text: str, at: _At) -> SiteFacts | None:
+    config, problems = _settings(partial(yaml_settings, tags=True), text, at)
     pages = scalar(config.get("docs_dir")) or "docs"
-    under = _pages_under(root, pages, here)
+    under = _pages_under(at.root, pages, at.here)
     if under is None:
         return None
     nav = Navigation()
     if "nav" in config:
-        book = "" if under else here.relative_to(os.path.normpath(root / pages)).as_posix()
+        book = "" if under else at.here.relative_to(os.path.normpath(at.root / pages)).as_posix()
         nav = mkdocs_navigation(config["nav"], book.removeprefix("."), under)
     return SiteFacts(
         kind="mkdocs",
@@ -134,21 +154,20 @@ def _mkdocs(text: str, root: Path, here: Path) -> SiteFacts | None:
         directory_urls=(scalar(config.get("use_directory_urls")) or "true").lower() not in ("false", "no", "off"),
         order=nav.order,
         labels=nav.labels,
+        problems=problems,
     )
 
 
-def _mdbook(text: str, root: Path, here: Path) -> SiteFacts | None:
-    try:
-        config: dict[str, Any] = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        config = {}
-    book = config.get("book")
-    book = book if isinstance(book, dict) else {}
+def _mdbook(text: str, at: _At) -> SiteFacts | None:
+    config, problems = _settings(toml_settings, text, at)
+    book = config.get("book", {})
+    if not isinstance(book, dict):
+        book, problems = {}, (warning(at.shown, None, "`book` is no table, so it is passed over; write [book]"),)
     source, title = book.get("src"), book.get("title")
-    under = _pages_under(root, source if isinstance(source, str) else "src", here)
+    under = _pages_under(at.root, source if isinstance(source, str) else "src", at.here)
     if under is None:
         return None
-    summary = _config(here, f"{under}/SUMMARY.md" if under else "SUMMARY.md")
+    summary = _config(at.here, f"{under}/SUMMARY.md" if under else "SUMMARY.md")
     nav = summary_navigation(summary, under) if summary is not None else Navigation()
     return SiteFacts(
         kind="mdbook",
@@ -156,10 +175,19 @@ def _mdbook(text: str, root: Path, here: Path) -> SiteFacts | None:
         pages_under=under,
         order=nav.order,
         labels=nav.labels,
+        problems=problems,
     )
 
 
-_Reader = Callable[[str, Path, Path], SiteFacts | None]
+def _settings(read: Callable[[str], dict[str, T]], text: str, at: _At) -> tuple[dict[str, T], tuple[Problem, ...]]:
+    """What a file says, or nothing and why."""
+    try:
+        return read(text), ()
+    except Unreadable as exc:
+        return {}, (doubt(at.shown, exc),)
+
+
+_Reader = Callable[[str, _At], SiteFacts | None]
 _READERS: tuple[tuple[Site, tuple[str, ...], _Reader], ...] = (
     ("docusaurus", tuple(f"docusaurus.config.{end}" for end in ("js", "ts", "mjs", "cjs")), _docusaurus),
     ("mkdocs", ("mkdocs.yml", "mkdocs.yaml"), _mkdocs),

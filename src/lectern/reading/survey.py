@@ -65,7 +65,7 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
     urls = _urls(pages, manifest, facts)
     reading = (site, rules.fingerprint, manifest.language, LEXICAL_VERSION)
     lessons = tuple(_lesson(page, manifest, placed, titles, urls[page.file], reading) for page in pages)
-    problems += [*placed.problems, *_unused_modules(declared, placed)]
+    problems += [*facts.problems, *placed.problems, *_unused_modules(declared, placed)]
     return Survey(
         manifest=manifest,
         lessons=lessons,

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Insert, Row, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -16,7 +17,8 @@ from lectern.domain.clock import days_ago, utc_now
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import OPEN, IngestionJob, JobOrder, JobRecord, Origin
 from lectern.records.connections import reading, transaction
-from lectern.records.tables import jobs
+from lectern.records.owners import belongs, refuse_revoked
+from lectern.records.tables import job_keys, jobs
 
 KEPT = 1000  # ended jobs of a book; a watched one has a job for every pause in its author's edits
 KEPT_DAYS = 7.0  # longer than anybody tries again with the same idempotency key
@@ -48,20 +50,31 @@ class SqlJobs:
             "queued_at": now,
             "owner": owner,
             "request": _request(order, origin),
-            "idempotency_key": key,
             "cancelling": 0,
             "attempts": int(begun),
             **_values(job),
         }
         try:
             async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, owner)
                 made = insert(jobs).values(**values).returning(jobs.c.job_id)
                 number = int((await connection.execute(made)).scalar_one())
+                if key is not None:
+                    await connection.execute(_kept(order, owner, key, number))
         except IntegrityError:
             return None
         reached("jobs.added")
         job = dataclasses.replace(job, job_id=number)
         return JobRecord(job=job, order=order, owner=owner, origin=origin, attempts=int(begun))
+
+    async def join(self, order: JobOrder, *, owner: str, key: str, job_id: int) -> bool:
+        """Another request got this job; False where its owner has used the idempotency key before."""
+        try:
+            async with transaction(self._engine) as connection:
+                await connection.execute(_kept(order, owner, key, job_id))
+        except IntegrityError:
+            return False
+        return True
 
     async def begin(self, job_id: int) -> int:
         """It runs now; how often it has been begun."""
@@ -101,15 +114,32 @@ class SqlJobs:
         async with transaction(self._engine) as connection:
             await connection.execute(update(jobs).where(jobs.c.job_id == job_id, _open()).values(cancelling=1))
 
+    async def ending(self, job_ids: Collection[int]) -> frozenset[int]:
+        """Those of these jobs that somebody asked to end."""
+        query = select(jobs.c.job_id).where(jobs.c.job_id.in_(job_ids), jobs.c.cancelling == 1)
+        async with reading(self._engine) as connection:
+            return frozenset((await connection.execute(query)).scalars())
+
     async def record(self, job_id: int) -> JobRecord | None:
         """One job."""
         found = await self._found(select(jobs).where(jobs.c.job_id == job_id))
         return found[0] if found else None
 
-    async def keyed(self, owner: str, key: str) -> JobRecord | None:
-        """The job that this owner began with an idempotency key."""
-        found = await self._found(select(jobs).where(jobs.c.owner == owner, jobs.c.idempotency_key == key))
-        return found[0] if found else None
+    async def keyed(self, owner: str, key: str) -> tuple[JobRecord, JobOrder] | None:
+        """The job that this owner got with an idempotency key, and what was asked for."""
+        query = (
+            select(jobs, job_keys.c.request.label("asked"))
+            .join_from(jobs, job_keys)
+            .where(job_keys.c.owner == owner, job_keys.c.key == key)
+        )
+        async with reading(self._engine) as connection:
+            row = (await connection.execute(query)).first()
+        return None if row is None else (_record(row), _order(json.loads(row.asked)))
+
+    async def forget_keys(self, owner: str) -> None:
+        """Forget the idempotency keys of an owner and of its readers."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(delete(job_keys).where(belongs(job_keys.c.owner, owner)))
 
     async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
         """Those that are queued or running, the oldest first; of one book or of all."""
@@ -148,8 +178,25 @@ def _values(job: IngestionJob) -> dict[str, Any]:
 
 
 def _request(order: JobOrder, origin: Origin) -> str:
-    body = {"folder": order.folder, "source": order.source, "mode": order.mode, "replace": order.replace}
+    body = dataclasses.asdict(order)
+    del body["book_id"]  # has a column
     return json.dumps({**body, "origin": origin})
+
+
+def _kept(order: JobOrder, owner: str, key: str, job_id: int) -> Insert:
+    request = json.dumps(dataclasses.asdict(order))
+    return insert(job_keys).values(owner=owner, key=key, job_id=job_id, request=request)
+
+
+def _order(request: dict[str, Any]) -> JobOrder:
+    return JobOrder(
+        book_id=request["book_id"],
+        folder=request.get("folder", ""),
+        source=request.get("source"),
+        bound=request.get("bound", request.get("source") is not None),
+        mode=request.get("mode", "incremental"),
+        replace=request.get("replace", False),
+    )
 
 
 def _record(row: Row[Any]) -> JobRecord:
@@ -168,16 +215,9 @@ def _record(row: Row[Any]) -> JobRecord:
         warnings=tuple(problem for problem in problems if problem.severity == "warning"),
         errors=tuple(problem for problem in problems if problem.severity == "error"),
     )
-    order = JobOrder(
-        book_id=row.book_id,
-        folder=request.get("folder", ""),
-        source=request.get("source"),
-        mode=job.mode,
-        replace=request.get("replace", False),
-    )
     return JobRecord(
         job=job,
-        order=order,
+        order=_order({**request, "book_id": row.book_id}),
         owner=row.owner,
         origin=request.get("origin", "terminal"),
         attempts=row.attempts,

@@ -88,9 +88,10 @@ class SqlKeys:
         return IssuedKey(key=key, text=text)
 
     async def all(self) -> tuple[Key, ...]:
-        """Every key that was ever made, the oldest first."""
+        """Every key that was ever made and not deleted, the oldest first."""
+        query = select(api_keys).where(api_keys.c.name != "").order_by(api_keys.c.created_at, api_keys.c.key_id)
         async with reading(self._engine) as connection:
-            rows = await connection.execute(select(api_keys).order_by(api_keys.c.created_at, api_keys.c.key_id))
+            rows = await connection.execute(query)
             return tuple(_key(row) for row in rows.mappings())
 
     async def rotate(self, key_id: str, *, grace: float = 0, days: float | None = None) -> IssuedKey:
@@ -119,6 +120,21 @@ class SqlKeys:
         key = replace(key, revoked_at=utc_now())
         await self._change(key_id, {"revoked_at": key.revoked_at, "old_digest": None, "old_until": None})
         return key
+
+    async def forget(self, key_id: str) -> None:
+        """Leave nothing of a revoked key but its id and the name that its threads had: nobody gets either again, and
+        the door stays shut although no key may be left."""
+        gone = {"name": "", "digest": NOBODY, "old_digest": None, "old_until": None, "rights": "[]", "books": None}
+        times = {"origins": "[]", "expires_at": None, "last_used_at": None}
+        await self._change(key_id, {**gone, **times})
+
+    async def stands(self, key_id: str) -> bool:
+        """Whether a key was not revoked, as far as is known: a database that is away revokes nothing."""
+        try:
+            held = await self._look_up(key_id)
+        except StoreUnavailable:
+            return True
+        return held is not None and held.key.revoked_at is None
 
     async def verified(self, text: str) -> Key | None:
         """The key that this is the text of, if it opens anything now."""
@@ -175,7 +191,8 @@ class SqlKeys:
         if (known := self._held.get(key_id)) and self._is_fresh(known[0]):
             return known[1]
         async with reading(self._engine) as connection:
-            found = await connection.execute(select(api_keys).where(api_keys.c.key_id == key_id))
+            there = (api_keys.c.key_id == key_id) & (api_keys.c.name != "")  # no key is made without a name
+            found = await connection.execute(select(api_keys).where(there))
             row = found.mappings().first()
         if row is None:
             self._held.pop(key_id, None)

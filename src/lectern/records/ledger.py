@@ -86,6 +86,7 @@ class SqlLedger:
         values = {
             "manifest": bodies.manifest_to_json(entry.manifest),
             "source": entry.source,
+            "bound": int(entry.bound),
             "fingerprint": entry.fingerprint,
             "collection_name": entry.collection_name,
             "last_full_ingest": entry.last_full_ingest,
@@ -211,6 +212,7 @@ def _entry(row: Row[Any]) -> BookEntry:
     return BookEntry(
         manifest=bodies.manifest_from_json(row.manifest),
         source=row.source,
+        bound=bool(row.bound),
         fingerprint=row.fingerprint,
         collection_name=row.collection_name,
         total_chunks=int(row.total_chunks),

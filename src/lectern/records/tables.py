@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 metadata = MetaData()
 
@@ -12,6 +12,7 @@ books = Table(
     Column("book_id", String(64), primary_key=True),
     Column("manifest", Text, nullable=False),  # JSON
     Column("source", Text, nullable=False),  # the folder it was last read from
+    Column("bound", Integer, nullable=False, default=0),  # 0 or 1: a caller named that folder, not the operator
     Column("fingerprint", String(200), nullable=False),
     Column("collection_name", String(250), nullable=False),  # the one that readers are served from
     Column("last_full_ingest", String(30)),
@@ -66,13 +67,21 @@ jobs = Table(
     Column("status", String(10), nullable=False),
     Column("report", Text, nullable=False),  # JSON: the job's figures
     Column("problems", Text, nullable=False),  # JSON: its warnings and errors, which no list needs
-    Column("idempotency_key", String(255)),
     Column("cancelling", Integer, nullable=False),
     Column("attempts", Integer, nullable=False),
     sqlite_autoincrement=True,
 )
 Index("jobs_by_status", jobs.c.status)
-Index("jobs_once", jobs.c.owner, jobs.c.idempotency_key, unique=True)
+
+job_keys = Table(
+    "job_keys",
+    metadata,
+    Column("owner", String(120), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("request", Text, nullable=False),  # JSON: what was asked for with the key, in the caller's words
+)
+Index("job_keys_by_job", job_keys.c.job_id)
 
 vectors = Table(
     "vectors",

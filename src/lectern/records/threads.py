@@ -27,7 +27,8 @@ from lectern.records import archive, turn_bodies
 from lectern.records.connections import reading, transaction
 from lectern.records.cursors import cursor_of, place_of
 from lectern.records.leases import Leases
-from lectern.records.talk_tables import archived_messages, archived_turns, messages, threads, turn_log, turns
+from lectern.records.owners import belongs, refuse_revoked
+from lectern.records.talk_tables import archived_messages, archived_turns, leases, messages, threads, turn_log, turns
 from lectern.records.thread_rows import both, head_of, is_thread, known_row, row_of, said_in, turn_rows, turns_of
 from lectern.records.turn_log import settle
 
@@ -130,6 +131,7 @@ class SqlThreads:
         """Keep a turn, whole. One that began in a thread which was deleted meanwhile is not kept."""
         async with transaction(self._engine) as connection:
             await self._leases.confirm(connection, owner, thread_id, turn.run_id)
+            await refuse_revoked(connection, owner)
             if known:
                 number, count, seq = await _go_on(connection, (owner, thread_id), turn, filters, summary)
             else:
@@ -171,6 +173,16 @@ class SqlThreads:
             await connection.execute(
                 delete(turn_log).where(turn_log.c.owner == owner, turn_log.c.thread_id == thread_id)
             )
+
+    async def forget(self, owner: str) -> int:
+        """Remove every thread of an owner and of its readers, and all that was tried; how many threads that were."""
+        async with transaction(self._engine) as connection:
+            own = select(threads.c.number).where(belongs(threads.c.owner, owner)).with_for_update()
+            numbers = list((await connection.execute(own)).scalars())
+            await _remove(connection, numbers)
+            for table in (turn_log, leases):
+                await connection.execute(delete(table).where(belongs(table.c.owner, owner)))
+        return len(numbers)
 
     async def purge(self, before: str) -> int:
         """Forget threads of every owner that were last used before a moment; how many that were."""

@@ -3,6 +3,8 @@ question here and nothing in the talk."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import Row, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -13,6 +15,7 @@ from lectern.domain.threads import Run, RunState
 from lectern.records.connections import reading, transaction
 from lectern.records.database import NOTE
 from lectern.records.leases import live
+from lectern.records.owners import belongs, refuse_revoked
 from lectern.records.talk_tables import leases, turn_log
 from lectern.records.turn_bodies import storable
 
@@ -23,6 +26,11 @@ class SqlTurnLog:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine.execution_options(**{NOTE: True})
         self._shared = engine.dialect.name != "sqlite"
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may end what this one carries on."""
+        return self._shared
 
     async def begin(self, run: Run) -> bool:
         """Write an attempt down; False where it has its reply. One that came to nothing may be repeated, and so may one
@@ -39,10 +47,12 @@ class SqlTurnLog:
         }
         try:
             async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, run.owner)
                 await connection.execute(insert(turn_log).values(run_id=run.run_id, **values))
         except IntegrityError:
             open_again = (turn_log.c.state != "replied") & (turn_log.c.thread_id == run.thread_id)
             async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, run.owner)
                 again = update(turn_log).where(turn_log.c.run_id == run.run_id, open_again).values(**values)
                 return bool((await connection.execute(again)).rowcount)
         return True
@@ -54,6 +64,20 @@ class SqlTurnLog:
             await connection.execute(
                 update(turn_log).where(running).values(state=state, error=error, ended_at=utc_now())
             )
+
+    async def end_all_of(self, owner: str, error: str) -> None:
+        """Every attempt of this owner's, and of its readers, is cancelled; whoever carries it on will hear of it."""
+        running = belongs(turn_log.c.owner, owner) & (turn_log.c.state == "running")
+        values = {"state": "cancelled", "error": error, "ended_at": utc_now()}
+        async with transaction(self._engine) as connection:
+            await connection.execute(update(turn_log).where(running).values(**values))
+
+    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""
+        own = turn_log.c.state.in_(("running", "replied", "error"))  # what only whoever carries it on writes
+        query = select(turn_log.c.run_id).where(turn_log.c.run_id.in_(run_ids), own)
+        async with reading(self._engine) as connection:
+            return frozenset(run_ids) - set((await connection.execute(query)).scalars())
 
     async def run(self, owner: str, run_id: str) -> Run | None:
         """An attempt of this owner's."""

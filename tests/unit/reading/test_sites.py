@@ -143,6 +143,51 @@ def test_broken_configuration_never_stops_a_survey(tmp_path: Path, files: dict[s
     assert len(survey(write(tmp_path, files)).lessons) == 1
 
 
+@pytest.mark.parametrize(
+    ("files", "file", "line", "why"),
+    [
+        ({"mkdocs.yml": "site_name: X\nnav: [[[[", "docs/a.md": BODY}, "mkdocs.yml", 2, "not valid YAML"),
+        ({"mkdocs.yml": "- just\n- a list", "docs/a.md": BODY}, "mkdocs.yml", None, "no settings"),
+        ({"mkdocs.yml": b"\xff\xfe\x00", "docs/a.md": BODY}, "mkdocs.yml", None, "not valid YAML"),
+        ({"mkdocs.yml": "nav:\n" + "- - " * 30_000, "docs/a.md": BODY}, "mkdocs.yml", 2, "nested deeper"),
+        ({"book.toml": "[book]\n[[[", "src/a.md": BODY}, "book.toml", 2, "not valid TOML"),
+        ({"book.toml": "book = 3", "src/a.md": BODY}, "book.toml", None, "no table"),
+        ({"m/_category_.json": '{\n"label"', "m/a.md": BODY}, "m/_category_.json", 2, "not valid JSON"),
+        ({"m/_category_.json": "[" * 50_000, "m/a.md": BODY}, "m/_category_.json", None, "not valid JSON"),
+        ({"m/_category_.json": "[1]", "m/a.md": BODY}, "m/_category_.json", None, "no settings"),
+        ({"m/_category_.yml": "label: [a", "m/a.md": BODY}, "m/_category_.yml", 1, "not valid YAML"),
+        ({"m/_category_.json": '{"position": "x"}', "m/a.md": BODY}, "m/_category_.json", None, "position"),
+        ({"m/_category_.json": f'{{"position": {"9" * 400}}}', "m/a.md": BODY}, "m/_category_.json", None, "position"),
+    ],
+)
+def test_broken_configuration_is_named_in_the_report(
+    tmp_path: Path, files: dict[str, str | bytes], file: str, line: int | None, why: str
+) -> None:
+    """Whoever broke mkdocs.yml hears of it, and does not wonder where the order of the chapters went."""
+    found = survey(write(tmp_path, files))
+
+    [problem] = found.problems
+    assert (problem.file, problem.severity) == (file, "warning")
+    assert line is None or problem.line == line
+    assert why in problem.message
+    assert len(found.lessons) == 1
+
+
+def test_a_broken_configuration_above_the_book_is_named_from_there(tmp_path: Path) -> None:
+    """The report says where the file lies seen from the book; one that is not the book's is not its business."""
+    write(tmp_path, {"mkdocs.yml": "nav: [[[[", "docs/a.md": BODY, "notes/a.md": BODY})
+
+    assert [problem.file for problem in survey(tmp_path / "docs").problems] == ["../mkdocs.yml"]
+    assert survey(tmp_path / "notes").problems == ()
+
+
+def test_good_configuration_gives_no_warning(tmp_path: Path) -> None:
+    """Tags, empty files and settings of other tools are nothing to complain about."""
+    files = {"mkdocs.yml": MKDOCS, "docs/a.md": BODY, "docs/m/a.md": BODY, "docs/m/_category_.yml": ""}
+
+    assert survey(write(tmp_path, files)).problems == ()
+
+
 ODD_LABELS = {
     "a surrogate": r"\ud800 Bad",
     "controls": r"\u001b Bad\u0000\u0085\n\tlabel",

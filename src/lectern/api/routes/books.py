@@ -15,7 +15,7 @@ from lectern.schemas.search import SearchQueryIn, SearchResponse
 router = APIRouter(tags=["books"], responses=problems(401, 403, 404, 422, 429, 503))
 
 
-@router.post("/search", operation_id="search")
+@router.post("/search", operation_id="search", responses=problems(408, 413))
 async def search(body: SearchQueryIn, lectern: LecternDep, caller: ReadCaller) -> SearchResponse:
     """Find passages of a book."""
     query = body.query()

@@ -25,7 +25,7 @@ EVENTS = event_stream(
     reply="the ChatResponse, as the conversation holds it; the last event",
     error="a Problem; the last event",
 )
-router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 409, 413, 422, 429, 503))
+router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 404, 408, 409, 413, 422, 429, 503))
 
 
 @router.post("/run", operation_id="chatRun", response_model=ChatResponse, responses=EVENTS)
@@ -37,7 +37,7 @@ async def chat_run(
     run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
     if body.stream:
         await run.begun()
-        return streams.open(caller.owner, live_events(run))
+        return streams.open(caller, live_events(run))
     return JSONResponse(dict(await run.reply()), headers={"X-Run-ID": run.request.run_id})
 
 
@@ -48,7 +48,7 @@ async def chat_stream(
     """Answer as Server-Sent Events: `status`, `sources`, `delta` …, and last `reply` or `error`."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=True))
     await run.begun()
-    return streams.open(caller.owner, live_events(run))
+    return streams.open(caller, live_events(run))
 
 
 @router.get("/stream/{run_id}", operation_id="chatResume", response_class=EventSourceResponse, responses=EVENTS)
@@ -62,11 +62,11 @@ async def chat_resume(
 ) -> Response:
     """Go on where a stream broke off; once there is a reply, it is given."""
     if (run := runs.find(caller.owner, str(run_id))) is not None:
-        return streams.open(caller.owner, live_events(run, _number(last_event_id)))
+        return streams.open(caller, live_events(run, last_event_id))
     known = await talk.log.run(caller.owner, str(run_id))
     if known is None:
         raise _unknown(run_id)
-    return streams.open(caller.owner, stored_events(known, talk.threads, talk.log))
+    return streams.open(caller, stored_events(known, talk.threads, talk.log))
 
 
 @router.post("/runs/{run_id}/cancel", operation_id="chatCancel")
@@ -85,8 +85,3 @@ async def chat_cancel(run_id: UUID, runs: RunsDep, talk: TalkDep, caller: ChatCa
 
 def _unknown(run_id: UUID) -> UnknownRun:
     return UnknownRun(f"there is no run {str(run_id)!r}", field="run_id")
-
-
-def _number(last_event_id: str | None) -> int:
-    """Where to go on; whatever is not one of our numbers begins at the beginning."""
-    return int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0

@@ -29,7 +29,7 @@ JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
     operation_id="startIngestion",
     status_code=202,
     response_model=IngestionJob,
-    responses={**PLAN, **problems(409, 413)},
+    responses={**PLAN, **problems(408, 409, 413)},
 )
 async def start(
     book_id: Annotated[str, Path(max_length=64, description="A new book's id is made by this, too.")],
@@ -86,8 +86,8 @@ async def follow(
     """A job as Server-Sent Events: `planned`, `progress` …, and last `finished` or `error`."""
     record = await lectern.jobs.record(job_id, caller.books)
     if (live := lectern.jobs.live(job_id)) is not None:
-        return streams.open(caller.owner, live_events(live, last_event_id))
-    return streams.open(caller.owner, stored_events(record, lectern.jobs))
+        return streams.open(caller, live_events(live, last_event_id))
+    return streams.open(caller, stored_events(record, lectern.jobs))
 
 
 @router.post("/ingestions/{job_id}/cancel", operation_id="cancelIngestion")

@@ -42,7 +42,7 @@ async def read_thread(
     return ThreadOut.of(thread)
 
 
-@router.patch("/{thread_id}", operation_id="editThread", responses=problems(409, 413))
+@router.patch("/{thread_id}", operation_id="editThread", responses=problems(408, 409, 413))
 async def edit_thread(
     thread_id: UUID4,
     body: ThreadEditIn,
