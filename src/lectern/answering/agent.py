@@ -31,6 +31,7 @@ from lectern.ports import Assignment, Desk, Spent
 
 set_tracing_disabled(True)  # the SDK's signature
 
+QUIET = RunConfig(tracing_disabled=True, trace_include_sensitive_data=False)
 MAX_TURNS = 6  # calls of the model in one turn of the talk
 _LINK = re.compile(r"https?:|www\.|\]\(|[<>]")  # a summary is words; it leads nowhere
 UNKNOWN_TOOLS = (400, 404, 422)  # what endpoints answer whose models cannot call tools
@@ -44,6 +45,7 @@ class AgentAnswerer:
         self._settings = settings or ModelSettings()
         self._instructions = INSTRUCTIONS + (f"\n{more.strip()}\n" if more.strip() else "")
         self._tools = True  # until the endpoint says that its model cannot
+        self._agents = {True: self._agent(TOOLS), False: self._agent(())}  # to make one takes longer than it looks
         self.model = name
 
     @property
@@ -82,24 +84,27 @@ class AgentAnswerer:
             name="Lectern", instructions=instructions, model=self._sdk_model, model_settings=self._settings
         )
         try:
-            result = await Runner.run(agent, input=text, max_turns=1, run_config=_quiet())
+            result = await Runner.run(agent, input=text, max_turns=1, run_config=QUIET)
         except (AgentsException, OpenAIError, ValueError, TypeError, AttributeError):
             return None  # the rules will do; the answer itself will say what is wrong with the endpoint
         return " ".join(str(result.final_output).split())
 
-    async def _run(self, task: Assignment, *, tools: bool) -> AsyncIterator[str | Spent]:
-        agent: Agent[Desk] = Agent(
+    def _agent(self, tools: Sequence[FunctionTool]) -> Agent[Desk]:
+        return Agent(
             name="Lectern",
             instructions=self._instructions,
             model=self._sdk_model,
             model_settings=self._settings,
-            tools=list(TOOLS) if tools else [],
+            tools=list(tools),
         )
+
+    async def _run(self, task: Assignment, *, tools: bool) -> AsyncIterator[str | Spent]:
+        agent = self._agents[tools]
         conversation = _conversation(task) if tools else _plain_conversation(task)
         try:
             if task.stream:
                 streamed = Runner.run_streamed(
-                    agent, input=conversation, context=task.desk, max_turns=MAX_TURNS, run_config=_quiet()
+                    agent, input=conversation, context=task.desk, max_turns=MAX_TURNS, run_config=QUIET
                 )
                 async for event in streamed.stream_events():
                     if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
@@ -107,7 +112,7 @@ class AgentAnswerer:
                 yield Spent(tokens=_tokens(streamed.raw_responses))
             else:
                 result = await Runner.run(
-                    agent, input=conversation, context=task.desk, max_turns=MAX_TURNS, run_config=_quiet()
+                    agent, input=conversation, context=task.desk, max_turns=MAX_TURNS, run_config=QUIET
                 )
                 yield str(result.final_output or "")
                 yield Spent(tokens=_tokens(result.raw_responses))
@@ -127,10 +132,6 @@ class AgentAnswerer:
 
 class ToolsUnknown(ProviderError):
     """The endpoint's model cannot call tools; it is asked again without."""
-
-
-def _quiet() -> RunConfig:
-    return RunConfig(tracing_disabled=True, trace_include_sensitive_data=False)
 
 
 def _tokens(responses: Sequence[Any]) -> int:

@@ -4,6 +4,7 @@ probability; the design documents' own two rules are kept for those who want the
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -137,7 +138,7 @@ def level_of(confidence: float) -> ConfidenceLevel:
 
 def diversity(vectors: Sequence[Sequence[float]]) -> float:
     """One minus the mean cosine of every two chunks, within 0…1."""
-    cosines = [sum(a * b for a, b in zip(one, other, strict=True)) for one, other in combinations(vectors, 2)]
+    cosines = [sum(map(operator.mul, one, other)) for one, other in combinations(vectors, 2)]
     return min(max(1 - fmean(cosines), 0.0), 1.0) if cosines else 0.0
 
 
