@@ -193,6 +193,16 @@ async def test_where_nothing_fits_nothing_is_said() -> None:
     assert await WRITER.write("What lets bread rise?", [passage]) != ""
 
 
+async def test_a_price_is_told_or_nothing() -> None:
+    """What something costs is not answered by other numbers about it."""
+    sheet = Passage(number=1, text="The Orin NX has 16 GB of memory and reaches 100 TOPS.")
+    bill = Passage(number=2, text="The Orin NX has a list price of 699 dollars.")
+
+    assert await WRITER.write("How much does the Orin NX cost?", [sheet]) == ""
+    assert "699 dollars" in await WRITER.write("How much does the Orin NX cost?", [sheet, bill])
+    assert "16 GB" in await WRITER.write("How much memory does the Orin NX have?", [sheet])
+
+
 @pytest.mark.parametrize(
     "planted",
     [

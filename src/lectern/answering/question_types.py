@@ -71,6 +71,21 @@ _IS = r"(?:is|are|was|were|means?|refers?|describes?|stands?|denotes?|consists?)
 _LIKE_CODE = re.compile(r"`[^`]+`|\w+\(|--\w|\w+_\w+|\$ ")
 
 
+_PRICED = _any_case(r"\bhow (?:much|expensive|cheap)\b.*\b(?:cost|pay|price|expensive|cheap)|\b(?:price|cost)s? of\b")
+_COST = r"cost|price|pay|paid|free|cheap|expensive|budget"
+_PRICES = _any_case(rf"[$€£¥₹]\s?\d|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\b(?:{_COST})")
+
+
+def asks_price(question: str) -> bool:
+    """Whether only what something costs would answer."""
+    return _PRICED.search(question) is not None
+
+
+def tells_price(text: str) -> bool:
+    """Whether a text speaks of money."""
+    return _PRICES.search(text) is not None
+
+
 def asked_for(question: str) -> Asked:
     """What would answer the question."""
     return next((asked for asked, rule in _RULES if rule.search(question)), "other")

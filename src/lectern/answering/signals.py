@@ -5,7 +5,7 @@ wording stands together in one passage. A misspelt or compounded word still coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from statistics import fmean
@@ -50,6 +50,9 @@ NAMES = tuple(field.name for field in fields(Signals))
 NOTHING = Signals(best=0, margin=0, agreement=0, covered=0, together=0, joint=0, pairs=0)
 
 
+_Index = Mapping[str, Sequence[int]]  # of a text: where each stem stands
+
+
 class _Shape(NamedTuple):
     """A word of the question as a passage may write it."""
 
@@ -85,7 +88,7 @@ def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: f
     similarities = [min(max((hit.similarity - zero) / (one - zero), 0.0), 1.0) for hit in hits]
     leader = max(range(len(hits)), key=lambda number: hits[number].bm25)
     wording = _wording(question)
-    texts = [_stems(hit) for hit in hits]
+    texts = [_index(hit) for hit in hits]
     shapes = _shapes(wording, texts)
     places = [_places(text, shapes) for text in texts]
     together = [wording.share(_together(one)) for one in places]
@@ -113,23 +116,28 @@ def _wording(question: str) -> _Wording:
     return _Wording(order=order, weights=weights, total=sum(weights.values()))
 
 
-def _stems(hit: Hit) -> list[str]:
-    """Every word of the hit and of the headings above it."""
-    return _stems_of(" ".join([*hit.chunk.trail, hit.chunk.text]))
+def _index(hit: Hit) -> _Index:
+    """Where each word of the hit, and of the headings above it, stands."""
+    return _index_of(" ".join([*hit.chunk.trail, hit.chunk.text]))
 
 
 @lru_cache(maxsize=1024)  # the passages that readers ask for come up again and again
-def _stems_of(text: str) -> list[str]:
-    return [stem(word) for word in _WORD.findall(text.lower())]
+def _index_of(text: str) -> _Index:
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(_WORD.findall(text.lower())):
+        places.setdefault(stem(word), []).append(at)
+    return places
 
 
-def _shapes(wording: _Wording, texts: Sequence[Sequence[str]]) -> dict[str, _Shape]:
+def _shapes(wording: _Wording, texts: Sequence[_Index]) -> dict[str, _Shape]:
     """How the field writes each word of the question: as it stands, else in the nearest shape."""
-    held = set().union(*texts)
-    shapes = {word: _Shape(word, weight) for word, weight in wording.weights.items() if word in held}
-    for word, weight in wording.weights.items():
-        if word not in held and (other := _other_shape(word, held)):
-            shapes.setdefault(other, _Shape(word, weight * SOFT_WEIGHT))
+    here = {word for word in wording.weights if any(word in text for text in texts)}
+    shapes = {word: _Shape(word, weight) for word, weight in wording.weights.items() if word in here}
+    if len(here) < len(wording.weights):
+        held = set().union(*texts)
+        for word, weight in wording.weights.items():
+            if word not in here and (other := _other_shape(word, held)):
+                shapes.setdefault(other, _Shape(word, weight * SOFT_WEIGHT))
     return shapes
 
 
@@ -157,8 +165,8 @@ def _one_edit(one: str, other: str) -> bool:
     return longer[at : at + 2] == shorter[at : at + 2][::-1] and longer[at + 2 :] == shorter[at + 2 :]
 
 
-def _places(text: Sequence[str], shapes: dict[str, _Shape]) -> list[_Place]:
-    return [_Place(at, *shapes[word]) for at, word in enumerate(text) if word in shapes]
+def _places(text: _Index, shapes: dict[str, _Shape]) -> list[_Place]:
+    return sorted(_Place(at, *shape) for word, shape in shapes.items() for at in text.get(word, ()))
 
 
 def _held(places: Sequence[_Place]) -> float:

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -35,11 +35,12 @@ OPTIONS = {
 }
 
 
-def carry(work: Coroutine[Any, Any, T]) -> T:
+def carry(work: Coroutine[Any, Any, T], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
     """Run a command's work; what goes wrong on purpose becomes one line and an exit code."""
     threading.excepthook = _unless_late
     try:
-        return asyncio.run(work)
+        with asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(work)
     except LecternError as exc:
         complain(exc)
     except KeyboardInterrupt:

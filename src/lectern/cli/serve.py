@@ -8,6 +8,7 @@ import secrets
 import signal
 import socket
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -36,7 +37,16 @@ def command(
     """Serve the page and the API, on this machine alone or, once a key exists, to others."""
     if not 0 <= port <= HIGHEST_PORT:
         fail(f"--port must be 0 to {HIGHEST_PORT}, not {port}", 2)
-    carry(_serve(host, port, watch=watch))
+    carry(_serve(host, port, watch=watch), _quick_loop())
+
+
+def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The quicker loop, where there is one (not on Windows): it takes a tenth less of a turn."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 async def _serve(host: str, port: int, *, watch: bool) -> None:

@@ -37,15 +37,19 @@ MOST_BOOKS = 100_000
 UNFLUSHED = 20_000  # points that a server writes between two flushes: about 100 MB of the engine's log
 MOST_TEXTS = 200_000  # remembered content_hashes: about 40 MB
 
+MOST_KNOWN = 2_000  # chunks with their vectors: about 10 MB
+
 PointId = int | UUID | str  # as the engine names it
+Key = tuple[str, str]  # book and chunk: what one book has is never handed to a reader of another
 
 
 class EdgeView:
     """The shard while no replacement is under way."""
 
-    def __init__(self, shard: qdrant.EdgeShard, texts: dict[str, str]) -> None:
+    def __init__(self, shard: qdrant.EdgeShard, texts: dict[str, str], known: dict[Key, IndexedChunk]) -> None:
         self._shard = shard
         self._texts = texts  # content_hashes read before; an id names one text for ever
+        self._known = known  # chunks read since the last change
 
     async def find(
         self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
@@ -108,13 +112,15 @@ class EdgeView:
         return {str(record.id): schema.from_payload(record.id, record.payload) for record in records}
 
     async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
-        """The same, each with its dense vectors."""
-        return {
-            str(record.id): IndexedChunk(
-                stored=schema.from_payload(record.id, record.payload), vectors=_dense_of(record)
-            )
-            for record in self._retrieve(book_id, ids, with_vector=True)
-        }
+        """The same, each with its dense vectors. What readers ask for comes up again and again, and to read it takes as
+        long as to find it."""
+        known = {name: self._known.get((book_id, name)) for name in ids}
+        for record in self._retrieve(book_id, [name for name, one in known.items() if one is None], with_vector=True):
+            read = IndexedChunk(stored=schema.from_payload(record.id, record.payload), vectors=_dense_of(record))
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known[str(record.id)] = self._known[book_id, str(record.id)] = read
+        return {name: one for name, one in known.items() if one is not None}
 
     def _retrieve(self, book_id: str, ids: Sequence[str], *, with_vector: bool) -> list[qdrant.Record]:
         """The one look-up by ids that come from outside: the engine itself would hand out any book's point.
@@ -144,13 +150,14 @@ class EdgeIndex:
         self._unflushed = 0
         self._lock = asyncio.Lock()
         self._texts: dict[str, str] = {}
+        self._known: dict[Key, IndexedChunk] = {}
         self.collection = collection
 
     async def read(self, work: Callable[[EdgeView], Awaitable[T]]) -> T:
         """Do `work` on a view that no replacement disturbs."""
         async with self._lock:
             with sound(self.collection):
-                return await work(EdgeView(self._shard, self._texts))
+                return await work(EdgeView(self._shard, self._texts, self._known))
 
     async def replace(
         self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit
@@ -182,6 +189,7 @@ class EdgeIndex:
 
     async def _apply(self, change: Change) -> None:
         async with self._lock:
+            self._known.clear()
             with sound(self.collection):
                 await self._write(change)
 

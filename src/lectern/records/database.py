@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lectern.domain.errors import ConfigError
+from lectern.records import inline_sqlite
 
 NOTE = "lectern_note"  # the option of an engine whose transactions are notes
 HEAD = "0003"  # the newest migration; a test holds it against the folder
@@ -45,7 +46,7 @@ async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
             raise
         raise ConfigError(_unusable(url, exc, alone=alone)) from exc
     finally:
-        await engine.dispose()  # aiosqlite's thread is not a daemon: an engine left open would keep the process alive
+        await engine.dispose()
 
 
 def _unusable(url: URL, exc: DBAPIError | OSError, *, alone: bool) -> str:
@@ -78,7 +79,7 @@ def database_url(given: str) -> URL:
 
 def sqlite_url(path: Path | None) -> URL:
     """The URL of a SQLite file, whatever characters its path has; None for one that is in memory only."""
-    return URL.create("sqlite+aiosqlite", database=":memory:" if path is None else str(path))
+    return URL.create(inline_sqlite.NAME, database=":memory:" if path is None else str(path))
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -87,6 +88,8 @@ def _begin_sqlite(connection: Connection) -> None:
     if connection.info.get("synchronous", "FULL") != level:
         connection.exec_driver_sql(f"PRAGMA synchronous={level}")
         connection.info["synchronous"] = level
+        driver: Any = connection.connection.dbapi_connection
+        driver.waits = level == "FULL"
     connection.exec_driver_sql("BEGIN")
 
 
