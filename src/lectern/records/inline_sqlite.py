@@ -21,6 +21,7 @@ from sqlalchemy.util import await_only
 
 NAME = "sqlite+inline"
 LONG = ("DELETE", "VACUUM")
+FEW = 50  # rows: half a millisecond
 
 
 class _Cursor(sqlite3.Cursor):
@@ -77,8 +78,12 @@ class InlineSqlite(SQLiteDialect_pysqlite):
             cursor.execute(statement, parameters)
 
     def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ANN401
-        """Rows in bulk."""
-        self._apart(cursor.executemany, statement, parameters)
+        """A few rows at once, many in the thread."""
+        if len(parameters) > FEW:
+            self._apart(cursor.executemany, statement, parameters)
+        else:
+            await_only(_at_once())
+            cursor.executemany(statement, parameters)
 
     def do_terminate(self, dbapi_connection: Any) -> None:  # noqa: ANN401  # a DB-API connection
         """Close what nobody gave back."""
