@@ -61,10 +61,11 @@ network has seen neither `held_out.jsonl`, nor round 3, nor book-handbook, nor t
 
 ## Measured
 
-AUROC on written pairs of passages that the network had not seen: .864, .859, .866 and .864 (four folds of rounds 1 and
-2), .847 on round 3. What it adds to the judge's rules, and its limits: `docs/verdicts.md`. Correlation of int8 and fp32
-log-odds on {tested} statements: {correlation:.4f}, mean difference {difference:.2f}, standard deviation {spread:.2f}.
-{loud} neurons stay fp32.
+AUROC on written statements that it had not seen, though others about the same books in stage 1: .864, .859, .866 and
+.864 (networks tuned without a fold of rounds 1 and 2), .847 on round 3. With evidence about something else it may say
+yes: it is one voice among the judge's rules, which `docs/verdicts.md` measures. {loud} neurons stay fp32. In int8
+and fp32 the log-odds of {tested} statements correlate at {correlation:.4f} and differ by {difference:.2f} in the mean;
+their standard deviation is {spread:.2f}.
 
 Made by `scripts/judge/`; versions: {versions}.
 """
