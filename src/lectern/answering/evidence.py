@@ -49,7 +49,8 @@ def in_its_measures(statement: Claim, units: Sequence[Claim]) -> str:
     text = statement.text
     for mine in reversed(statement.quantities):  # from the end, so that what was found before stays where it was
         written = text[mine.start : mine.end]
-        theirs = [unit.text[one.start : one.end] for unit in units for one in unit.quantities if same(mine, one)]
+        alike = [(unit, one) for unit in units for one in unit.quantities if one.kind == mine.kind and same(mine, one)]
+        theirs = [unit.text[one.start : one.end] for unit, one in alike]  # a bare 12 is no 12 minutes
         if mine.kind and theirs and written not in theirs:
             text = f"{text[: mine.start]}{theirs[0]}{text[mine.end :]}"
     return text
