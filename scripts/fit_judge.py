@@ -7,10 +7,6 @@ network that had not seen it. Weights are a ridge logistic regression on the wri
 sample book, which count twice: they are what the judge is for, and few. Verbatim sentences are left out; the judge
 never weighs them. The threshold comes from eight folds by passage: the least at which 3.5 % of the falsified are
 supported, written pairs and the sample book's counting the same, whatever their number. Nothing is random.
-
-The shipped weights come from the same figures by a solver that stopped a little before the optimum. Weights of features
-that nearly say the same differ from this script's, by .30 at most (covered_by_evidence and covered_anywhere), and
-the thresholds are .804 and .788 for .798 and .787; of 21,828 sums 123 (rules alone: 35) fall on the other side.
 """
 
 from __future__ import annotations

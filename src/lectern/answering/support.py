@@ -38,6 +38,7 @@ SEVERAL = 0.8  # more than one of what is counted
 HALF_COPIED, COPIED, CLOSELY_COPIED = 0.5, 0.6, 0.75  # shares of a sentence's words in the order of its unit
 
 DENIED_BY_RULE, DENIED = 0.3, 0.05  # sums below which a sentence that is not borne out is denied
+LEAST_HELD = 0.2  # of the telling words; with fewer the passages are about something else, which a network may miss
 FEW = 6  # words of a bare name
 SAME_THING = 0.5  # share of its words in the evidence
 
@@ -121,7 +122,7 @@ def decide(reading: Reading) -> Judgement:
     alone, what bars a sentence bars it for good; a network may know better, and its say is in the sum."""
     weights = load_weights(entailed=reading.entailed is not None)
     weighed, least = weigh(weights.sum, reading.found), weights.supported_from
-    if reading.entailed is None and barred(reading):
+    if (reading.entailed is None and barred(reading)) or reading.words_held < LEAST_HELD:
         weighed = min(weighed, least / 2)
     if weighed >= least:
         return Judgement(verdict="supported", support=0.5 + (weighed - least) / (1 - least) / 2)
