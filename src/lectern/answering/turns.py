@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,7 +16,6 @@ from lectern.domain.replies import Exchange, Reply, TurnState
 from lectern.ports import Answerer, Judge
 
 MESSAGE_LENGTH = (1, 1000)  # characters after strip
-AT_ONCE = 1  # question that searches: the engine and the sums on its hits use one core however many ask
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -64,7 +62,6 @@ class Staff:
     policy: PolicyOf
     confidential: Confidential
     rules: AnsweringRules
-    turnstile: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
