@@ -4,12 +4,14 @@ its attempt, too: whoever comes back with one of another attempt, or of somethin
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sized
 from typing import Generic, TypeVar
 
 from lectern.domain.errors import StoreUnavailable
 
+log = logging.getLogger("lectern.following")
 HEARD = 1.0  # seconds between two questions to the database, whether another process wants an end
 Event = TypeVar("Event")
 
@@ -90,3 +92,5 @@ class Ear:
                 await self._listen()
             except StoreUnavailable:
                 continue  # the next question may get through
+            except Exception:  # an ear that fell silent would be noticed by nobody
+                log.exception("ends in other processes could not be asked for")

@@ -42,6 +42,7 @@ class _Completions(AsyncCompletions):
         given = {name: value for name, value in wanted.items() if not isinstance(value, Omit | NotGiven)}
         chosen = {_OPTIONS[name]: given.pop(name) for name in _OPTIONS if name in given}
         options: Any = {name: value for name, value in chosen.items() if value is not None}
+        options["security"] = {"bearer_auth": True}  # the key of this client, and no other that the environment holds
         return await self._client.post(
             "/chat/completions",
             cast_to=ChatCompletion,

@@ -5,8 +5,8 @@ page-long sentence) the verdict is `unverified`."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -28,6 +28,7 @@ from lectern.domain.errors import LecternError
 from lectern.domain.replies import Judgement, Verdict
 from lectern.ports import Entailment
 
+log = logging.getLogger("lectern.judge")
 MOST_PASSAGE = 50_000  # characters; chunks are far smaller
 ENGLISH_WORDS = 6  # from this many on, a sentence must look like English to be judged by English rules
 ENGLISH_SHARE = 0.15  # of function words; English has 0.4, its neighbours under 0.1
@@ -106,8 +107,11 @@ class LocalJudge:
             return None
         entailed = None
         if self._entailment is not None:
-            with suppress(LecternError):  # a network that fails must not fail the reply: rules alone decide
+            try:
                 entailed = await self._entailment.log_odds(in_its_measures(claim, units), evidence_for(claim, units))
+            except LecternError as exc:  # a network that fails must not fail the reply: from now on rules alone decide
+                self._entailment = None
+                log.warning("sentences are judged by rules alone: %s", exc)
         return Reading(
             sentence=claim,
             alignment=found,

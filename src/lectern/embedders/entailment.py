@@ -14,6 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from lectern.domain.errors import ModelDamaged
@@ -68,7 +69,10 @@ class _Reader:
         theirs = self.pieces(evidence)[: WINDOW - MARKS - len(mine)]
         ids = [self.opens, *mine, self.parts, *theirs, self.parts]
         second = [0] * (len(mine) + 2) + [1] * (len(theirs) + 1)
-        (made,) = self.session.run(None, {"input_ids": np.array([ids]), "second": np.array([second])})
+        try:
+            (made,) = self.session.run(None, {"input_ids": np.array([ids]), "second": np.array([second])})
+        except Exception as exc:  # the runtime's errors have no type of their own
+            raise ModelDamaged(f"the judge's network cannot be run ({exc}); install lectern anew") from exc
         whole, wrong = float(made[0, 0, 0]), made[0, 1 : len(mine) + 1, 1].tolist()
         return _bounded(whole - _together(wrong))
 
@@ -86,7 +90,14 @@ def _bounded(log_odds: float) -> float:
 
 
 def _log_odds(folder: Path, process: int, statement: str, evidence: str) -> float | None:
-    return _reader(folder, process).log_odds(statement, evidence)
+    with _loading(process):  # many first sentences at once must not load many networks
+        reader = _reader(folder, process)
+    return reader.log_odds(statement, evidence)
+
+
+@cache
+def _loading(process: int) -> Lock:  # a lock that a fork took over might be held for ever
+    return Lock()
 
 
 @cache

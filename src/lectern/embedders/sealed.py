@@ -32,7 +32,10 @@ def session(folder: Path, name: str) -> Any:  # noqa: ANN401  # onnxruntime ship
     options.log_severity_level = ERRORS_ONLY
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+    except Exception as exc:  # the runtime's errors have no type of their own
+        raise ModelDamaged(f"the local model {name!r} cannot be loaded ({exc}); install lectern anew") from exc
 
 
 @cache

@@ -37,7 +37,7 @@ MOST_BOOKS = 100_000
 UNFLUSHED = 20_000  # points that a server writes between two flushes: about 100 MB of the engine's log
 MOST_TEXTS = 200_000  # remembered content_hashes: about 40 MB
 
-MOST_KNOWN = 2_000  # chunks with their vectors: about 10 MB
+MOST_KNOWN = 300  # chunks with their vectors: 40 KB each with the local embedder, four times that with larger ones
 
 PointId = int | UUID | str  # as the engine names it
 Key = tuple[str, str]  # book and chunk: what one book has is never handed to a reader of another

@@ -72,6 +72,7 @@ class LiveJob(Followed[LiveEvent]):
 
     def end(self, ending: Ending) -> None:
         """Have the work broken off between two steps; what ends it first is what it ended by."""
-        self.ending = self.ending or ending
-        if self._work is not None:
-            self._work.cancel()
+        if self.ending is None:
+            self.ending = ending
+            if self._work is not None:
+                self._work.cancel()

@@ -11,6 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from lectern.domain.errors import StoreUnavailable
+from lectern.records.inline_sqlite import LONG
 
 OURS = (IntegrityError, DataError, ProgrammingError)  # about what was asked, not about the database
 
@@ -23,10 +24,10 @@ async def transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
 
 
 @asynccontextmanager
-async def reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """For looking, not for changing."""
+async def reading(engine: AsyncEngine, *, much: bool = False) -> AsyncIterator[AsyncConnection]:
+    """For looking, not for changing. `much` says that there may be thousands of rows."""
     async with speaking(), engine.connect() as connection:
-        yield connection
+        yield await connection.execution_options(**{LONG: True}) if much else connection
 
 
 @asynccontextmanager

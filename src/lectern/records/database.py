@@ -47,6 +47,8 @@ async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
         raise ConfigError(_unusable(url, exc, alone=alone)) from exc
     finally:
         await engine.dispose()
+        if isinstance(engine.dialect, inline_sqlite.InlineSqlite):
+            engine.dialect.close()
 
 
 def _unusable(url: URL, exc: DBAPIError | OSError, *, alone: bool) -> str:
@@ -88,8 +90,6 @@ def _begin_sqlite(connection: Connection) -> None:
     if connection.info.get("synchronous", "FULL") != level:
         connection.exec_driver_sql(f"PRAGMA synchronous={level}")
         connection.info["synchronous"] = level
-        driver: Any = connection.connection.dbapi_connection
-        driver.waits = level == "FULL"
     connection.exec_driver_sql("BEGIN")
 
 
@@ -98,7 +98,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401  
         None  # else the driver commits before every CREATE, and a killed migration is half done
     )
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

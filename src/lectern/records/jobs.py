@@ -71,6 +71,7 @@ class SqlJobs:
         """Another request got this job; False where its owner has used the idempotency key before."""
         try:
             async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, owner)
                 await connection.execute(_kept(order, owner, key, job_id))
         except IntegrityError:
             return False

@@ -18,6 +18,7 @@ from lectern.domain.failpoints import reached
 from lectern.domain.jobs import IngestionRecord
 from lectern.ports import BookEntry, Intent, Unsettled
 from lectern.records import bodies
+from lectern.records.inline_sqlite import LONG
 from lectern.records.tables import books, intents, lessons
 
 SLICE = 500  # SQLite limits the variables of one statement
@@ -108,7 +109,7 @@ class SqlLedger:
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
         query = select(lessons).where(lessons.c.book_id == book_id, lessons.c.collection == collection)
-        async with self._engine.connect() as connection:
+        async with self._engine.execution_options(**{LONG: True}).connect() as connection:
             return {row.source_file: _record(row) for row in await connection.execute(query)}
 
     async def collections(self, book_id: str) -> tuple[str, ...]:

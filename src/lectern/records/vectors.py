@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.domain.failpoints import reached
 from lectern.ports import Vector
 from lectern.records.bodies import vector_from_bytes, vector_to_bytes
+from lectern.records.inline_sqlite import LONG
 from lectern.records.tables import vectors
 
 SLICE = 500  # SQLite limits the variables of one statement
@@ -25,7 +26,7 @@ class SqlVectorCache:
     async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
         """Those of `keys` that are known."""
         known: dict[str, Vector] = {}
-        async with self._engine.connect() as connection:
+        async with self._engine.execution_options(**{LONG: True}).connect() as connection:
             for start in range(0, len(keys), SLICE):
                 query = select(vectors).where(vectors.c.key.in_(keys[start : start + SLICE]))
                 for row in await connection.execute(query):
@@ -47,7 +48,7 @@ class SqlVectorCache:
 
     async def prune(self, used: AbstractSet[str]) -> int:
         """Forget every vector but these; how many that were."""
-        async with self._engine.begin() as connection:
+        async with self._engine.execution_options(**{LONG: True}).begin() as connection:
             known = (await connection.execute(select(vectors.c.key))).scalars().all()
             unused = [key for key in known if key not in used]
             for start in range(0, len(unused), SLICE):

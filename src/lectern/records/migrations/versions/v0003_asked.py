@@ -1,6 +1,7 @@
 """What was asked for: every key that a job was asked for with, not only its first, and whose choice a folder was."""
 
 import json
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -39,7 +40,7 @@ def _bind() -> None:
     """A book is a caller's whose folder was first named in a request."""
     first: dict[tuple[str, str], bool] = {}
     for job in op.get_bind().execute(sa.select(JOBS).order_by(JOBS.c.job_id)):
-        asked = json.loads(job.request)
+        asked = _read(job.request)
         first.setdefault((job.book_id, asked.get("folder", "")), asked.get("source") is not None)
     for (book_id, folder), named in first.items():
         if named:
@@ -47,8 +48,17 @@ def _bind() -> None:
             op.execute(sa.update(BOOKS).where(mine).values(bound=1))
 
 
+def _read(request: str) -> dict[str, Any]:
+    """What was asked for; nothing where a row is damaged, because a job that cannot be read must not lock a home."""
+    try:
+        asked = json.loads(request)
+    except ValueError:
+        return {}
+    return asked if isinstance(asked, dict) else {}
+
+
 def _key(row: sa.Row[tuple[object, ...]]) -> dict[str, object]:
-    asked = json.dumps({**json.loads(row.request), "book_id": row.book_id})
+    asked = json.dumps({**_read(row.request), "book_id": row.book_id})
     return {"owner": row.owner, "key": row.idempotency_key, "job_id": row.job_id, "request": asked}
 
 
