@@ -99,3 +99,25 @@ def test_the_whole_fits_a_search(before: str, question: str) -> None:
 
     assert len(whole) <= max(QUERY_LENGTH[1], len(question))
     assert whole.startswith(question.strip()) or whole == question
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "meant"),
+    [
+        ("What is a topic?", "And a service?", "What is a service?"),
+        ("What is a topic?", "what about quality of service?", "What is quality of service?"),
+        ("What are parameters?", "and actions?", "What are actions?"),
+    ],
+)
+def test_the_same_is_asked_of_another_thing(before: str, question: str, meant: str) -> None:
+    """After the question what something is, `And …?` asks that of something else, and not about both."""
+    assert standalone_by_rules(question, [Exchange(question=before, answer="It is.")]) == meant
+
+
+@pytest.mark.parametrize("question", ["And in Python?", "And why?", "And this one?", "What about it?"])
+def test_what_is_no_thing_is_not_put_in_its_place(question: str) -> None:
+    """A circumstance or a pronoun is no other thing to ask the same of."""
+    found = standalone_by_rules(question, [Exchange(question="What is a topic?", answer="A channel.")])
+
+    assert not found.lower().startswith("what is")
+    assert "topic" in found

@@ -45,6 +45,16 @@ _ASKS_WHAT = re.compile(
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[\w'.+#/-]*\w")
+_THING = (
+    r"(?:an?|the)?\s*(?!(?:in|on|for|with|without|if|when|why|how|who|what|where|which|does|do|is|are|can|to|by)\b)"
+)
+_AND_THAT = re.compile(
+    rf"^\W*(?:and|or|what about|how about)\s+(?P<thing>{_THING}[\w`./-]+(?:\s+[\w`./-]+){{0,2}})\W*$", re.IGNORECASE
+)
+_WHAT_IS = re.compile(
+    r"^\W*(?P<asks>what(?:'s|\s+(?:is|are)))\s+(?:an?\s+|the\s+)?(?P<thing>[\w`./-]+(?:\s+[\w`./-]+){0,2})\W*$",
+    re.IGNORECASE,
+)
 
 
 def leans(question: str) -> bool:
@@ -83,10 +93,23 @@ def standalone_by_rules(question: str, history: Sequence[Exchange]) -> str:
     if not history or not leans(question):
         return question
     asked = question.strip()
+    if (same := _same_of_another(asked, history[-1])) is not None:
+        return same
     topic = _topic(asked, history)
     while topic and len(whole := f"{asked} (about {', '.join(topic)})") > QUERY_LENGTH[1]:
         topic.pop(0)
     return whole if topic else asked
+
+
+def _same_of_another(question: str, before: Exchange) -> str | None:
+    """`What is a topic?`, then `And a service?`: the same question about another thing. Only where the earlier one asks
+    what something is; of any other nobody can say by rules which of its words is to be exchanged."""
+    meant, asked = _AND_THAT.match(question), _WHAT_IS.match(before.standalone or before.question)
+    if meant is None or asked is None or _POINTS_BACK.search(meant["thing"]):
+        return None
+    if not any(_tells(word) for word in _WORDS.findall(meant["thing"])):
+        return None
+    return f"{asked['asks']} {meant['thing']}?"
 
 
 def _topic(question: str, history: Sequence[Exchange]) -> list[str]:
