@@ -49,6 +49,19 @@ def test_every_offline_sentence_stands_in_its_source(server: str) -> None:
         assert sentence in lesson[int(number)]
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"message": ""}, "message: must have at least 1 character"),
+        ({"message": "x" * 1001}, "message: must have at most 1000 characters"),
+        ({"message": "hello", "sesion_id": "x"}, "sesion_id: is not known here; check its spelling, or leave it out"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(server: str, body: dict[str, str], words: str) -> None:
+    """A person can act on the detail: it speaks of characters and of what to do."""
+    assert ask(server, **body).json()["detail"] == words
+
+
 def test_what_the_book_does_not_say_is_refused(server: str) -> None:
     """A refusal is a normal reply: 200, the fixed sentence, no source, a reason and the nearest lessons."""
     response = ask(server, message=OFF_BOOK)

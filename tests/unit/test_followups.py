@@ -107,6 +107,7 @@ def test_the_whole_fits_a_search(before: str, question: str) -> None:
         ("What is a topic?", "And a service?", "What is a service?"),
         ("What is a topic?", "what about quality of service?", "What is quality of service?"),
         ("What are parameters?", "and actions?", "What are actions?"),
+        ("What is a URDF file?", "And what is xacro?", "What is xacro?"),
     ],
 )
 def test_the_same_is_asked_of_another_thing(before: str, question: str, meant: str) -> None:

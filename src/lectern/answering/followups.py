@@ -45,6 +45,7 @@ _ASKS_WHAT = re.compile(
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[\w'.+#/-]*\w")
+_JOINS = re.compile(r"^\W*(?:(?:and|but|so|ok|okay|now|then)\b\W*)+", re.IGNORECASE)
 _THING = (
     r"(?:an?|the)?\s*(?!(?:in|on|for|with|without|if|when|why|how|who|what|where|which|does|do|is|are|can|to|by)\b)"
 )
@@ -93,6 +94,9 @@ def standalone_by_rules(question: str, history: Sequence[Exchange]) -> str:
     if not history or not leans(question):
         return question
     asked = question.strip()
+    alone = _JOINS.sub("", asked)
+    if alone != asked and _names_its_subject(alone):
+        return alone[:1].upper() + alone[1:]  # `And what is xacro?` asks nothing about what came before
     if (same := _same_of_another(asked, history[-1])) is not None:
         return same
     topic = _topic(asked, history)

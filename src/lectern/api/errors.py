@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -50,6 +51,18 @@ def _unread(error: dict[str, Any]) -> str | None:
     return None
 
 
+def _in_words(error: Mapping[str, Any]) -> str:
+    """What is wrong, for people: the validator speaks of items where there are characters."""
+    limits = error.get("ctx", {})
+    if error["type"] in ("too_short", "string_too_short") and isinstance(error["input"], str):
+        return f"must have at least {limits['min_length']} character{'s' * (limits['min_length'] != 1)}"
+    if error["type"] in ("too_long", "string_too_long") and isinstance(error["input"], str):
+        return f"must have at most {limits['max_length']} characters"
+    if error["type"] == "extra_forbidden":
+        return "is not known here; check its spelling, or leave it out"
+    return str(error["msg"]).removeprefix("Value error, ")
+
+
 def install(app: FastAPI) -> None:
     """Give every error of the application this shape."""
 
@@ -63,7 +76,7 @@ def install(app: FastAPI) -> None:
         if (unread := _unread(first)) is not None:
             return problem(HTTPStatus.UNPROCESSABLE_ENTITY, unread)
         field = ".".join(str(part) for part in first["loc"][1:]) or None
-        detail = f"{field}: {first['msg']}" if field else str(first["msg"])
+        detail = f"{field}: {_in_words(first)}" if field else _in_words(first)
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field)
 
     @app.exception_handler(HTTPException)
