@@ -203,6 +203,16 @@ async def test_a_price_is_told_or_nothing() -> None:
     assert "16 GB" in await WRITER.write("How much memory does the Orin NX have?", [sheet])
 
 
+async def test_a_year_is_told_or_nothing() -> None:
+    """The question for a year is not answered by a sentence without one."""
+    vague = Passage(number=1, text="Do not mix releases of ROS 2 on one machine.")
+    dated = Passage(number=2, text="The first release of ROS 2 came out in December 2017.")
+
+    assert await WRITER.write("What year was ROS 2 released?", [vague]) == ""
+    assert "2017" in await WRITER.write("What year was ROS 2 released?", [vague, dated])
+    assert "mix releases" in await WRITER.write("Which releases of ROS 2 may be mixed?", [vague])
+
+
 @pytest.mark.parametrize(
     "planted",
     [

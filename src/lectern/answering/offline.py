@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from lectern.answering.definitions import defines, term_asked
 from lectern.answering.markers import has_marker
-from lectern.answering.question_types import asked_for, asks_price, tells_price
+from lectern.answering.question_types import asked_for, must_hold
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
 from lectern.answering.sentence_stream import SentenceStream
@@ -99,7 +99,7 @@ def shortlist(question: str, passages: Sequence[Passage]) -> Question:
 def _candidates(question: str, passages: Sequence[Passage]) -> list[Found]:
     """All that could be quoted; code only where it was asked for, by kind or by name."""
     code = asked_for(question) == "code" or _IDENTIFIER.search(question) is not None
-    price = asks_price(question)  # a data sheet has many numbers, and none of them answers this
+    needed = must_hold(question)
     return [
         Found(
             # the book's own footnotes would read as our citations
@@ -111,7 +111,7 @@ def _candidates(question: str, passages: Sequence[Passage]) -> list[Found]:
         for passage in passages
         for quote in quotes_of(passage.text)
         if (code or quote.kind != "code")
-        and (not price or tells_price(quote.text))
+        and (needed is None or needed(quote.text))
         and not has_marker(quote.text)
         and not _REFERS.fullmatch(quote.text)
     ]

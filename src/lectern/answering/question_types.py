@@ -72,18 +72,24 @@ _LIKE_CODE = re.compile(r"`[^`]+`|\w+\(|--\w|\w+_\w+|\$ ")
 
 
 _PRICED = _any_case(r"\bhow (?:much|expensive|cheap)\b.*\b(?:cost|pay|price|expensive|cheap)|\b(?:price|cost)s? of\b")
-_COST = r"cost|price|pay|paid|free|cheap|expensive|budget"
-_PRICES = _any_case(rf"[$€£¥₹]\s?\d|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\b(?:{_COST})")
+_DATED = _any_case(
+    r"\b(?:what|which) year\b"
+    r"|^\W*when (?:was|were|did)\b.*\b(?:born|died?|founded|released|invented|published|established)\b"
+)
+_PRICES = _any_case(
+    r"[$€£¥₹]\s?\d|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\b(?:free|cheap\w*|expensive|inexpensive)\b"
+    r"|\b(?:costs?|priced?) (?:about|around|roughly|approximately|nothing|less|more|between|from|over|under|as much)\b"
+)
 
 
-def asks_price(question: str) -> bool:
-    """Whether only what something costs would answer."""
-    return _PRICED.search(question) is not None
-
-
-def tells_price(text: str) -> bool:
-    """Whether a text speaks of money."""
-    return _PRICES.search(text) is not None
+def must_hold(question: str) -> Callable[[str], bool] | None:
+    """What a text must hold to answer at all, where that is plain: money for a price, a date for a year. A data sheet
+    has many numbers, and none of them says what a thing costs."""
+    if _PRICED.search(question):
+        return lambda text: _PRICES.search(text) is not None
+    if _DATED.search(question):
+        return lambda text: _date(text, question)
+    return None
 
 
 def asked_for(question: str) -> Asked:
