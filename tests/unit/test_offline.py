@@ -198,7 +198,9 @@ async def test_a_price_is_told_or_nothing() -> None:
     sheet = Passage(number=1, text="The Orin NX has 16 GB of memory and reaches 100 TOPS.")
     bill = Passage(number=2, text="The Orin NX has a list price of 699 dollars.")
 
-    assert await WRITER.write("How much does the Orin NX cost?", [sheet]) == ""
+    formula = Passage(number=3, text="For the Orin NX the sum is $6+3 = 9$ numbers.")
+
+    assert await WRITER.write("How much does the Orin NX cost?", [sheet, formula]) == ""
     assert "699 dollars" in await WRITER.write("How much does the Orin NX cost?", [sheet, bill])
     assert "16 GB" in await WRITER.write("How much memory does the Orin NX have?", [sheet])
 
