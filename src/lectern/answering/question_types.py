@@ -77,7 +77,7 @@ _DATED = _any_case(
     r"|^\W*when (?:was|were|did)\b.*\b(?:born|died?|founded|released|invented|published|established)\b"
 )
 _PRICES = _any_case(
-    r"[$€£¥₹]\s?\d[\d,.]*(?:\s|[.,;)]|$)|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\b(?:free|cheap\w*|expensive|inexpensive)\b"
+    r"[$€£¥₹]\s?\d[\d,.]*(?:\s|[.,;)]|$)|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\bfree\b"
     r"|\b(?:costs?|priced?) (?:about|around|roughly|approximately|nothing|less|more|between|from|over|under|as much)\b"
 )
 
