@@ -151,7 +151,10 @@ class ChatResponse(Response):
     """An answer with its sources, or a refusal with the nearest lessons; both are HTTP 200."""
 
     response: str
-    confidence: float
+    confidence: float = Field(
+        description="How likely the book answers the question, 0 to 1; below 0.60 the reply is a refusal. "
+        "Whether each sentence is borne out is said by its verdict."
+    )
     sources: list[Source]
     session_id: str
     timestamp: str
