@@ -4,7 +4,7 @@ What fails leaves a line in the turn log and the talk as it was."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -26,7 +26,6 @@ from lectern.domain.threads import (
     check_metadata,
     title_of,
 )
-from lectern.domain.unbroken import whole
 from lectern.thread_ports import ThreadStore, TurnLeases, TurnLog
 
 CONTEXT_TURNS = 20  # that a model sees at most
@@ -133,7 +132,7 @@ async def _kept(request: TurnRequest, talk: Talk) -> Json | None:
 async def _begin(request: TurnRequest, talk: Talk) -> None:
     """Write the attempt down. The thread is ours, so an earlier one under this id is not under way any more."""
     try:
-        if not await whole(talk.log.begin(_run(request))):
+        if not await _whole(talk.log.begin(_run(request))):
             raise Busy("the same request is under way elsewhere; wait for it, then ask for its reply")
     except asyncio.CancelledError:
         await _end(talk, request, "cancelled", None)
@@ -192,7 +191,7 @@ async def _turn(
         filters=_filters(request, head),
         summary=_summary(head, question.history, turn),
     )
-    await whole(keeping, late=True)
+    await _whole(keeping, late=True)
     yield Kept(reply=shown)
 
 
@@ -257,7 +256,7 @@ async def _summarise(request: TurnRequest, question: Question, talk: Talk) -> No
         async with asyncio.timeout(SUMMARY_SECONDS):
             said = await talk.responder.summary(asked)
         if said:
-            await whole(talk.threads.summarise(request.owner, request.thread_id, said))
+            await _whole(talk.threads.summarise(request.owner, request.thread_id, said))
 
 
 def _run(request: TurnRequest) -> Run:
@@ -281,4 +280,17 @@ def _scope(book_id: str, filters: Mapping[str, Any]) -> Scope:
 
 
 async def _end(talk: Talk, request: TurnRequest, state: RunState, error: str | None) -> None:
-    await whole(talk.log.end(request.run_id, state, error))
+    await _whole(talk.log.end(request.run_id, state, error))
+
+
+async def _whole(work: Coroutine[Any, Any, T], *, late: bool = False) -> T:
+    """Not broken off in the middle: whoever cancels a turn waits for the transaction that is under way. With `late`,
+    what succeeded all the same is not cancelled any more."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if late and not task.cancelled() and task.exception() is None:
+            return task.result()
+        raise

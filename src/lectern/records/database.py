@@ -6,7 +6,8 @@ owner of LECTERN_HOME) and one connection here.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lectern.domain.errors import ConfigError
-from lectern.domain.unbroken import whole
 from lectern.records import inline_sqlite
 
 NOTE = "lectern_note"  # the option of an engine whose transactions are notes
@@ -37,7 +37,7 @@ async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
         try:
-            await whole(_migrate(engine))  # a connection that was being made would be left to nobody
+            await _whole(_migrate(engine))
         except (DBAPIError, OSError) as exc:
             raise ConfigError(_unusable(url, exc, alone=alone)) from exc
         yield engine
@@ -101,6 +101,16 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401  
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+async def _whole(work: Coroutine[Any, Any, None]) -> None:
+    """Not broken off in the middle: a connection that was being made would be left to nobody."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 async def _migrate(engine: AsyncEngine) -> None:

@@ -22,10 +22,6 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util import await_only
 
-from lectern.domain.unbroken import whole
-
-Given = Any  # by SQLAlchemy or the driver, who leave it untyped
-
 NAME = "sqlite+inline"
 LONG = "lectern_long"  # the option of a connection whose statements read a great deal
 DELETING = ("DELETE", "VACUUM")
@@ -36,27 +32,27 @@ PATIENCE, PAUSE = 5.0, 0.02  # seconds that a locked database is waited for, and
 class LoopCursor(sqlite3.Cursor):
     """A cursor that may hold all its rows already."""
 
-    _read: deque[Given] | None = None
+    _read: deque[Any] | None = None
 
-    def execute_and_read(self, statement: str, parameters: Given) -> None:
+    def execute_and_read(self, statement: str, parameters: Any) -> None:  # noqa: ANN401  # the driver's own
         """Execute and fetch, for a thread to do."""
         self.execute(statement, parameters)
         self._read = deque(super().fetchall()) if self.description else None
 
-    def fetchone(self) -> Given:
+    def fetchone(self) -> Any:  # noqa: ANN401  # the driver's own
         """The next row."""
         if self._read is None:
             return super().fetchone()
         return self._read.popleft() if self._read else None
 
-    def fetchmany(self, size: int | None = None) -> list[Given]:
+    def fetchmany(self, size: int | None = None) -> list[Any]:
         """The next rows."""
         if self._read is None:
             return super().fetchmany(self.arraysize if size is None else size)
         most = self.arraysize if size is None else size
         return [self._read.popleft() for _ in range(min(most, len(self._read)))]
 
-    def fetchall(self) -> list[Given]:
+    def fetchall(self) -> list[Any]:
         """All rows that are left."""
         if self._read is None:
             return super().fetchall()
@@ -83,7 +79,7 @@ class InlineSqlite(SQLiteDialect_pysqlite):
     is_async = True
     has_terminate = True
 
-    def __init__(self, **options: Given) -> None:
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # the dialect's own
         super().__init__(**options)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lectern-sqlite")
 
@@ -92,16 +88,16 @@ class InlineSqlite(SQLiteDialect_pysqlite):
         """One that waits without blocking the loop."""
         return AsyncAdaptedQueuePool
 
-    def create_connect_args(self, url: URL) -> Given:
+    def create_connect_args(self, url: URL) -> Any:  # noqa: ANN401  # SQLAlchemy's signature
         """The loop's thread and ours take turns; SQLite itself never waits for a lock, because the loop would."""
         arguments, options = super().create_connect_args(url)
         return arguments, {**options, "check_same_thread": False, "factory": LoopConnection, "timeout": 0}
 
-    def do_commit(self, dbapi_connection: Given) -> None:
+    def do_commit(self, dbapi_connection: Any) -> None:  # noqa: ANN401  # a DB-API connection
         """Waits for the disk."""
         self._apart(dbapi_connection.commit)
 
-    def do_execute(self, cursor: Given, statement: str, parameters: Given, context: Given = None) -> None:
+    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ANN401
         """In memory, but for what takes long."""
         if context is not None and context.execution_options.get(LONG):
             self._apart(cursor.execute_and_read, statement, parameters)
@@ -110,11 +106,11 @@ class InlineSqlite(SQLiteDialect_pysqlite):
         else:
             self._at_once(cursor.execute, statement, parameters)
 
-    def do_executemany(self, cursor: Given, statement: str, parameters: Given, context: Given = None) -> None:
+    def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ANN401
         """A few rows at once, many in the thread."""
         (self._apart if len(parameters) > FEW else self._at_once)(cursor.executemany, statement, parameters)
 
-    def do_terminate(self, dbapi_connection: Given) -> None:
+    def do_terminate(self, dbapi_connection: Any) -> None:  # noqa: ANN401  # a DB-API connection
         """Close what nobody gave back."""
         dbapi_connection.close()
 
@@ -122,7 +118,7 @@ class InlineSqlite(SQLiteDialect_pysqlite):
         """End the thread; nothing is under way any more."""
         self._thread.shutdown(wait=False)
 
-    def _at_once(self, work: Callable[..., object], *given: Given) -> None:
+    def _at_once(self, work: Callable[..., object], *given: Any) -> None:  # noqa: ANN401  # whatever the work takes
         await_only(_here())
         try:
             work(*given)
@@ -131,12 +127,12 @@ class InlineSqlite(SQLiteDialect_pysqlite):
                 raise
             self._apart(work, *given)
 
-    def _apart(self, work: Callable[..., object], *given: Given) -> None:
+    def _apart(self, work: Callable[..., object], *given: Any) -> None:  # noqa: ANN401  # whatever the work takes
         loop = asyncio.get_running_loop()
-        await_only(_carried_out(loop.run_in_executor(self._thread, _patiently, work, *given)))
+        await_only(_whole(loop.run_in_executor(self._thread, _patiently, work, *given)))
 
 
-def _patiently(work: Callable[..., object], *given: Given) -> None:
+def _patiently(work: Callable[..., object], *given: Any) -> None:  # noqa: ANN401  # whatever the work takes
     """Again and again while another program has the database; a statement that met a lock has done nothing."""
     end = time.monotonic() + PATIENCE
     while True:
@@ -158,15 +154,18 @@ async def _here() -> None:
     """SQLAlchemy takes a driver that never awaits for one that blocks by mistake."""
 
 
-async def _carried_out(work: asyncio.Future[None]) -> None:
-    """Not left behind: the thread would go on with the connection while another transaction begins on it. Where the
-    work was done, the cancelling comes with the next thing that is awaited: SQLAlchemy throws away a connection whose
-    commit was cancelled, and one in memory is the whole database."""
-    task = asyncio.current_task()
-    before = task.cancelling() if task else 0
-    await whole(work, late=True)
+async def _whole(work: asyncio.Future[None]) -> None:
+    """Not left behind, however often it is cancelled: the thread would go on with the connection while another
+    transaction begins on it. Where the work was done, the cancelling comes with the next thing that is awaited:
+    SQLAlchemy throws away a connection whose commit was cancelled, and one in memory is the whole database."""
+    task, cancelled = asyncio.current_task(), 0
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            cancelled += 1
+    work.result()
     if task is not None:
-        cancelled = task.cancelling() - before
         for _ in range(cancelled):
             task.uncancel()
         for _ in range(cancelled):
