@@ -107,7 +107,7 @@ class Teacher:
 
 def main() -> None:
     """Export, compare, write."""
-    folder, target = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else WEIGHTS / "judge"  # noqa: PLR2004
+    folder, target = map(Path, (*sys.argv[1:], WEIGHTS / "judge")[:2])
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
     rows = [row for row in read(folder / "written.jsonl.gz") if row.part != "3"]
     teacher = Teacher({name: array.astype(np.float32) for name, array in np.load(folder / "weights.npz").items()})

@@ -234,7 +234,7 @@ def mixture(rows: Sequence[Row], known: Array, made: Sequence[Set]) -> Set:
 
 def main() -> None:
     """Train, predict, write."""
-    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None  # noqa: PLR2004
+    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
     stages = [Stage(1, *(stage.rate, stage.batch, stage.pieces)) if most else stage for stage in (MADE, WRITTEN)]
     rows = {name: read(folder / f"{name}.jsonl.gz", most) for name in ("synthetic", "harvested", "written", "golden")}
     made = [encoded(rows[name], list(chains(rows[name]))) for name in ("synthetic", "harvested")]

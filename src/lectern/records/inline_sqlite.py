@@ -97,7 +97,7 @@ class InlineSqlite(SQLiteDialect_pysqlite):
         """Waits for the disk."""
         self._apart(dbapi_connection.commit)
 
-    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ANN401
+    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ANN401  # untyped
         """In memory, but for what takes long."""
         if context is not None and context.execution_options.get(LONG):
             self._apart(cursor.execute_and_read, statement, parameters)
@@ -106,7 +106,7 @@ class InlineSqlite(SQLiteDialect_pysqlite):
         else:
             self._at_once(cursor.execute, statement, parameters)
 
-    def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ANN401
+    def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:  # noqa: ANN401  # untyped
         """A few rows at once, many in the thread."""
         (self._apart if len(parameters) > FEW else self._at_once)(cursor.executemany, statement, parameters)
 
