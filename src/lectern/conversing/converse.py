@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from lectern.answering.turns import Question, Replied, ReplyEvent
 from lectern.conversing.topics import topics_of
 from lectern.domain.clock import utc_now
-from lectern.domain.errors import BadInput, Busy, Conflict, LecternError
+from lectern.domain.errors import Busy, Conflict, KeyUsed, LecternError
 from lectern.domain.queries import Scope
 from lectern.domain.replies import Answer, Exchange, Reply
 from lectern.domain.threads import (
@@ -125,7 +125,7 @@ async def _kept(request: TurnRequest, talk: Talk) -> Json | None:
         return None  # the run id is new
     known = await talk.log.run(request.owner, request.run_id)
     if known is not None and known.digest != request.digest:
-        raise other_use()
+        raise KeyUsed
     return await talk.threads.reply(request.owner, request.run_id)
 
 
@@ -221,11 +221,6 @@ def _filters(request: TurnRequest, head: ThreadHead | None) -> dict[str, Any]:
 def _book_of(question: Question) -> str:
     assert question.scope.book_id is not None  # it was resolved before
     return question.scope.book_id
-
-
-def other_use() -> BadInput:
-    """What is said to a second request under the key of a first."""
-    return BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
 
 
 async def _book(request: TurnRequest, head: ThreadHead | None, talk: Talk) -> str:

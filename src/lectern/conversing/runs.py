@@ -11,8 +11,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse, other_use
-from lectern.domain.errors import LecternError, Overloaded
+from lectern.conversing.converse import Kept, Talk, TalkEvent, TurnRequest, converse
+from lectern.domain.errors import KeyUsed, LecternError, Overloaded
 from lectern.domain.threads import Json
 from lectern.following import Ear, Followed
 
@@ -197,7 +197,7 @@ class Runs:
         """Begin a run, or give the one that is under way with the same id."""
         known = self.find(request.owner, request.run_id)
         if known is not None and known.request.digest != request.digest:
-            raise other_use()
+            raise KeyUsed
         if known is not None and not known.done:
             return known
         self._refuse_too_many(request.owner)

@@ -47,6 +47,13 @@ class BadInput(LecternError):
         super().__init__(message)
 
 
+class KeyUsed(BadInput):
+    """An idempotency key that came with other words before."""
+
+    def __init__(self) -> None:
+        super().__init__("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
+
+
 class UnknownBook(BadInput):
     """A book that is not indexed, or that the caller may not read: the two look alike."""
 

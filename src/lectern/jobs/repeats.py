@@ -3,7 +3,7 @@ it was begun for them or under way already; other work on a book that has a job 
 
 from __future__ import annotations
 
-from lectern.domain.errors import BadInput, Busy
+from lectern.domain.errors import Busy, KeyUsed
 from lectern.domain.jobs import JobOrder, JobRecord
 from lectern.job_ports import JobLog
 
@@ -14,7 +14,7 @@ async def tried(records: JobLog, order: JobOrder, owner: str, key: str) -> JobRe
         return None
     record, asked = known
     if not asked.same_words(order):
-        raise BadInput("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
+        raise KeyUsed
     return record
 
 
