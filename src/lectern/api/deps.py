@@ -16,7 +16,7 @@ from lectern.domain.errors import Forbidden, Unauthorised
 from lectern.wiring import Lectern
 
 
-def lectern_of(request: Request) -> Lectern:
+async def lectern_of(request: Request) -> Lectern:
     """The Lectern that the application was started with."""
     lectern = request.app.state.lectern
     assert isinstance(lectern, Lectern)
@@ -26,17 +26,17 @@ def lectern_of(request: Request) -> Lectern:
 LecternDep = Annotated[Lectern, Depends(lectern_of)]
 
 
-def talk_of(lectern: LecternDep) -> Talk:
+async def talk_of(lectern: LecternDep) -> Talk:
     """Its conversations."""
     return lectern.talk
 
 
-def runs_of(lectern: LecternDep) -> Runs:
+async def runs_of(lectern: LecternDep) -> Runs:
     """Its runs."""
     return lectern.runs
 
 
-def streams_of(request: Request) -> Streams:
+async def streams_of(request: Request) -> Streams:
     """The streams that are open."""
     streams = request.app.state.streams
     assert isinstance(streams, Streams)
