@@ -131,6 +131,26 @@ def test_an_unknown_lesson_is_404(server: str) -> None:
     assert response.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"), [("GET", "/chat/run", "POST"), ("GET", "/search", "POST"), ("PUT", "/", "GET")]
+)
+def test_a_wrong_method_is_told_the_right_one(server: str, method: str, path: str, allowed: str) -> None:
+    """A path that exists is not called unknown because it was asked by another method."""
+    response = httpx.request(method, f"{server}{path}")
+
+    assert response.status_code == 405
+    assert allowed in response.headers["allow"]
+    assert allowed in response.json()["detail"]
+
+
+def test_a_path_that_is_not_there_points_to_the_description(server: str) -> None:
+    """What no route answers is a problem that says where the routes are listed."""
+    response = httpx.get(f"{server}/nothing/here")
+
+    assert response.status_code == 404
+    assert "/docs" in response.json()["detail"]
+
+
 def test_health_and_page_answer(server: str) -> None:
     """Live, ready, the page and the API's description are there, with a policy that forbids inline scripts."""
     for path in ("/health/live", "/health/ready", "/", "/app.js", "/openapi.json", "/docs"):

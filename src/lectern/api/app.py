@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from fastapi import FastAPI
-from fastapi.responses import FileResponse
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from lectern.api import errors
 from lectern.api.auth import Door
 from lectern.api.cors import ListedOrigins
-from lectern.api.gate import Gate, open_paths
+from lectern.api.gate import Gate, page_files, unguarded_paths
 from lectern.api.guards import BodyLimit, KnownHosts, SafeHeaders
 from lectern.api.limits import Limits
 from lectern.api.metrics import Metrics
@@ -49,7 +50,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
         door=Door(lectern.keys, Readers(lectern.keys), local=is_loopback(host)),
         limits=Limits(windows, settings.rate_limit, settings.reader_rate_limit),
         proxies=networks(settings.proxies),
-        unguarded=open_paths(WEB),
+        unguarded=unguarded_paths(WEB),
     )
     app.add_middleware(ListedOrigins, listed=frozenset(settings.origins), keys=lectern.keys)
     app.add_middleware(KnownHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
@@ -70,6 +71,17 @@ def unguarded_app() -> FastAPI:
     async def docs() -> FileResponse:
         return FileResponse(WEB / "docs.html")
 
-    app.mount("/", StaticFiles(directory=WEB, html=True), name="web")  # last: it answers what no route does
+    for path, file in page_files(WEB).items():
+        app.add_route(path, _served(file), methods=["GET"], include_in_schema=False)
     errors.install(app)
     return app
+
+
+def _served(file: str) -> Callable[[Request], Awaitable[Response]]:
+    """A file of the page, as a route of its own: a mount at the root would answer wrong methods of other routes."""
+    files = StaticFiles(directory=WEB)
+
+    async def serve(request: Request) -> Response:
+        return await files.get_response(file, request.scope)
+
+    return serve

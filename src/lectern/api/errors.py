@@ -83,10 +83,14 @@ def install(app: FastAPI) -> None:
     async def http_error(_: Request, exc: HTTPException) -> JSONResponse:
         if exc.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that it cannot decode
             return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not JSON in UTF-8; send it so")
-        answer = problem(exc.status_code, str(exc.detail))
-        answer.headers.update(exc.headers or {})
+        headers = exc.headers or {}
+        detail = str(exc.detail)
         if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            answer.headers.setdefault("Allow", "GET, HEAD")  # by the page's files, which answer what no route does
+            detail = f"this path takes {headers.get('Allow', 'another method')}; /docs describes it"
+        elif detail == HTTPStatus.NOT_FOUND.phrase:
+            detail = "nothing is at this path; /docs lists what there is"
+        answer = problem(exc.status_code, detail)
+        answer.headers.update(headers)
         return answer
 
     @app.exception_handler(Exception)

@@ -22,11 +22,19 @@ OWN_DOOR = "/local/"  # commands of this machine, who have a token of their own
 UNCOUNTED = frozenset({"/metrics"})
 
 
-def open_paths(web: Path) -> frozenset[str]:
+def page_files(web: Path) -> dict[str, str]:
+    """The page's files by their paths on the server."""
+    files = {
+        f"/{name}": name for file in web.rglob("*") if file.is_file() and (name := file.relative_to(web).as_posix())
+    }
+    return files | {
+        path.removesuffix("index.html"): name for path, name in files.items() if path.endswith("/index.html")
+    }
+
+
+def unguarded_paths(web: Path) -> frozenset[str]:
     """What needs no key and is not counted: health, the API's description, and the page's files."""
-    files = {f"/{file.relative_to(web).as_posix()}" for file in web.rglob("*") if file.is_file()}
-    folders = {name.removesuffix("index.html") for name in files if name.endswith("/index.html")}
-    return OPEN | files | folders
+    return OPEN | page_files(web).keys()
 
 
 class Gate:
