@@ -95,13 +95,13 @@ def test_an_answer_under_way_ends_with_its_key(desk: Desk) -> None:
     got: list[str] = []
 
     def follow() -> None:
-        body = {"message": QUESTION}
+        body = {"message": "What is a node?"}
         with httpx.stream("POST", f"{desk.address}/chat/stream", json=body, headers=headers, timeout=30) as stream:
             got.extend(event.name for event in events(stream.iter_lines()))
 
     following = threading.Thread(target=follow)
     following.start()
-    _until(lambda: desk.rows()["turn_log"] == 1)
+    _until(lambda: desk.ai.received)  # the model is at work
     desk.keys("revoke", key_id)
     following.join(5)
 
