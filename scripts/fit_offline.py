@@ -1,10 +1,11 @@
 """Fits the weights of `answering/ranking.py` and writes them to `answering/ranking.json`.
 
-    python scripts/fit_offline.py SET [--book BOOK] [SET [--book BOOK] …]
+    PYTHONPATH=scripts python scripts/fit_offline.py SET [--book BOOK] [SET [--book BOOK] …]
 
 A set is a folder with a `queries.jsonl` whose questions have `answers`; its book is `docs` in it, or the folder named.
-The half that `lectern eval answers --half fitted` asks is fitted on; `--half other` is left for reporting. Nothing is
-random.
+The half that `lectern eval answers --half fitted` asks is fitted on; `--half other` is left for reporting. Beside the
+sets, the answerable questions about the `fitted` books of `book_questions.py` but those of qa-squad2, of which half is
+reported. Nothing is random.
 
 A quote is right when a known answer stands in it. The weights make the right quotes of each question as likely as
 possible among all of its quotes (conditional logit), and a ridge holds them near PRIOR, which is 0 for most.
@@ -16,14 +17,17 @@ import asyncio
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from book_questions import BookQuestion, by_book, lessons
 
 from lectern import Settings, open_lectern
-from lectern.answering.offline import OfflineWriter, shortlist
+from lectern.answering.offline import OfflineWriter
 from lectern.answering.ranking import WEIGHTS, Signals
+from lectern.embedders.finding import LocalFinder
 from lectern.embedders.minilm import LocalEmbedder
 from lectern.evals.answer_sets import load_answers
 from lectern.evals.answers import TOP_K, passages_of, says
@@ -31,33 +35,55 @@ from lectern.evals.answers import TOP_K, passages_of, says
 RIDGE = 1.0
 STEPS, RATE = 600, 0.05
 # What questions about an encyclopaedia hardly show: textbooks announce, and learners ask what words mean and quote.
-PRIOR = {"fits_definition": 0.75, "idle": -3.0, "echo": -3.0, "beside_echo": 2.0}
+PRIOR = {
+    "fits_definition": 0.75,
+    "idle": -3.0,
+    "echo": -3.0,
+    "beside_echo": 2.0,
+    "code_for_code": 1.0,
+    "sentence_for_code": -0.5,
+}
 FIRM = 25.0  # the ridge of those
 
-Row = tuple[list[Signals], list[bool]]
+Row = tuple[list[Signals], list[bool]]  # of one question
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-async def rows_of(folder: Path, book: Path | None) -> list[Row]:
+async def rows_of(name: str, folder: Path, asked: Sequence[tuple[str, tuple[str, ...]]]) -> list[Row]:
     """For each question the signals of its quotes, and which of them answer."""
-    questions = load_answers(folder, book).half("fitted")
-    writer = OfflineWriter(LocalEmbedder())
+    writer = OfflineWriter(LocalEmbedder(), LocalFinder())
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as home:
         async with open_lectern(Settings(home=Path(home))) as lectern:
-            await lectern.ingest(book or folder / "docs", book="fitted")
-            for one in questions.asked:
-                hits = (await lectern.search(one.text, book="fitted", limit=TOP_K)).hits
-                asked = shortlist(one.text, passages_of(hits))
-                right = [says(found.quote.text, one.answers) for found in asked.found]
+            await lectern.ingest(folder, book="fitted")
+            for text, answers in asked:
+                hits = (await lectern.search(text, book="fitted", limit=TOP_K)).hits
+                listed = await writer.shortlist(text, passages_of(hits))
+                right = [says(found.quote.text, answers) for found in listed.found]
                 if any(right) and not all(right):
-                    rows.append((await writer.signals(asked), right))
-    print(f"{folder.name}: {len(rows)} of {len(questions.asked)} questions can be learnt from")
+                    rows.append((await writer.signals(listed), right))
+    print(f"{name}: {len(rows)} of {len(asked)} questions can be learnt from")
     return rows
 
 
-def fit(rows: list[Row]) -> dict[str, float]:
-    """Gradient ascent with Adam's steps; the function has one top."""
+def of_set(folder: Path, book: Path | None) -> list[Row]:
+    """The fitted half of a set."""
+    asked = [(one.text, one.answers) for one in load_answers(folder, book).half("fitted").asked]
+    return asyncio.run(rows_of(folder.name, book or folder / "docs", asked))
+
+
+def of_book(book: str, questions: Sequence[BookQuestion]) -> list[Row]:
+    """All that was asked about a book and is answered there."""
+    with lessons(book) as folder:
+        return asyncio.run(rows_of(book, folder, [(one.text, (one.answer,)) for one in questions if one.answerable]))
+
+
+def fit(sets: list[list[Row]]) -> dict[str, float]:
+    """Gradient ascent with Adam's steps; the function has one top. A set counts as the root of its size: a thousand
+    questions about one book must not outvote those about others."""
+    rows = [row for some in sets for row in some]
+    say = np.array([len(some) ** -0.5 for some in sets for _ in some])
+    say *= len(rows) / say.sum()
     names = sorted({name for signals, _ in rows for one in signals for name in one})
     values = np.array([[one.get(name, 0.0) for name in names] for signals, _ in rows for one in signals])
     right = np.array([float(is_right) for _, labels in rows for is_right in labels])
@@ -70,7 +96,7 @@ def fit(rows: list[Row]) -> dict[str, float]:
         raised = np.exp(values @ weights - np.maximum.reduceat(values @ weights, starts)[owner])
         among_all = raised / np.add.reduceat(raised, starts)[owner]
         among_right = raised * right / np.add.reduceat(raised * right, starts)[owner]
-        gradient: Array = values.T @ (among_right - among_all) - ridge * (weights - prior)
+        gradient: Array = values.T @ (say[owner] * (among_right - among_all)) - ridge * (weights - prior)
         slow = 0.9 * slow + 0.1 * gradient
         square = 0.999 * square + 0.001 * gradient**2
         rate = RATE * (1 - step / STEPS)
@@ -91,13 +117,14 @@ def named(arguments: list[str]) -> list[tuple[Path, Path | None]]:
 
 
 def main() -> None:
-    """Fit on the fitted halves of all sets together."""
-    sets = named(sys.argv[1:])
-    rows = [row for folder, book in sets for row in asyncio.run(rows_of(folder, book))]
-    weights = fit(rows)
+    """Fit on the fitted halves of all sets and on the books together."""
+    rows = {folder.name: of_set(folder, book) for folder, book in named(sys.argv[1:])}
+    books = {book: questions for book, questions in by_book("fitted").items() if not book.startswith("qa-squad2")}
+    rows |= {book: of_book(book, questions) for book, questions in books.items()}
+    weights = fit(list(rows.values()))
     made = {
-        "sets": [folder.name for folder, _ in sets],
-        "questions": len(rows),
+        "sets": list(rows),
+        "questions": sum(map(len, rows.values())),
         "ridge": RIDGE,
         "prior": PRIOR,
         "firm": FIRM,

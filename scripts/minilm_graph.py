@@ -230,7 +230,7 @@ def build(weights: Weights, loudness: dict[str, Array]) -> onnx.ModelProto:
     return _model(graph, "all-MiniLM-L6-v2-int8", ["input_ids"], made)
 
 
-def build_pair(weights: Weights, loudness: dict[str, Array], head: Array, bias: Array) -> onnx.ModelProto:
+def build_pair(weights: Weights, loudness: dict[str, Array], head: Array, bias: Array, name: str) -> onnx.ModelProto:
     """The reader of two texts: `input_ids` of both and `second` (0 or 1 for each piece) in; for each piece one number
     a column of `head` out."""
     graph = Graph()
@@ -239,7 +239,7 @@ def build_pair(weights: Weights, loudness: dict[str, Array], head: Array, bias: 
     given = (bias + folded(offset, head)).astype(np.float32)
     graph.node("Add", [product, graph.value("head.bias", given)], "scores")
     made = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "pieces", head.shape[1]])
-    return _model(graph, "lectern-judge-int8", ["input_ids", "second"], made)
+    return _model(graph, name, ["input_ids", "second"], made)
 
 
 def _model(graph: Graph, name: str, inputs: list[str], made: onnx.ValueInfoProto) -> onnx.ModelProto:

@@ -26,7 +26,8 @@ from minilm_graph import LOUD, Array, Weights, build_pair, calibrated
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel
 
-MODEL = "lectern-judge-int8.onnx"
+NAME = "lectern-judge-int8"
+MODEL = f"{NAME}.onnx"
 CALIBRATION, EVERY = 200, 37  # statements; of how many one is taken
 LEAST_CORRELATION = 0.99  # with the fp32 network's log-odds, on statements beside those; less means a mistake
 
@@ -115,7 +116,9 @@ def main() -> None:
     loudness = calibrated(
         teacher.bert, teacher.weights, lambda: [teacher.scores(ids, second) for ids, second, _ in texts]
     )
-    model = build_pair(teacher.weights, loudness, teacher.head, teacher.bias).SerializeToString(deterministic=True)
+    model = build_pair(teacher.weights, loudness, teacher.head, teacher.bias, NAME).SerializeToString(
+        deterministic=True
+    )
 
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     both = []

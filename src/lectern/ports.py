@@ -229,6 +229,16 @@ class Entailment(Protocol):
         """The log-odds that the evidence bears the statement out; None where it cannot be read."""
 
 
+Pieces = tuple[str, tuple[str, ...]]  # a passage as it is searched for answers: its heading and its pieces
+
+
+class Finder(Protocol):
+    """Reads a question and passages together."""
+
+    async def find(self, question: str, passages: Sequence[Pieces]) -> list[tuple[float, ...]]:
+        """For each piece of each passage the log-odds that it answers the question, against none of them."""
+
+
 class Judge(Protocol):
     """Says whether passages support a sentence: by rules, by a trained model, or by asking a language model."""
 

@@ -12,10 +12,12 @@ from lectern.answering.offline import MODEL_NAME, OfflineWriter
 from lectern.answering.offline_model import OfflineModel
 from lectern.answering.outgoing import Confidential
 from lectern.answering.refusing import PolicyOf
+from lectern.answering.second_look import SecondLook
 from lectern.answering.support import LocalJudge
 from lectern.answering.turns import AnsweringRules, Staff
 from lectern.domain.errors import ConfigError
 from lectern.embedders.entailment import LocalEntailment
+from lectern.embedders.finding import LocalFinder
 from lectern.embedders.minilm import LocalEmbedder
 from lectern.parts import openai_key
 from lectern.settings import Settings
@@ -23,13 +25,17 @@ from lectern.settings import Settings
 
 def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> Staff:
     """The staff that the settings name; what has to be closed is closed with the stack."""
-    answerer = _answerer(settings, closing)
+    finder = LocalFinder()
+    answerer = _answerer(settings, finder, closing)
+    quoting = answerer.model == MODEL_NAME
     secrets = (settings.openai_api_key, settings.cohere_api_key, settings.qdrant_api_key)
     return Staff(
         library=library,
         answerer=answerer,
         judge=LocalJudge(LocalEntailment()),
         policy=policy,
+        # a language model reads the passages itself; the design documents' own rules are not amended
+        second_look=SecondLook(finder) if quoting and settings.confidence == "calibrated" else None,
         confidential=Confidential(
             [answerer.instructions],
             [secret.get_secret_value() for secret in secrets if secret is not None],
@@ -45,11 +51,11 @@ def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: As
     )
 
 
-def _answerer(settings: Settings, closing: AsyncExitStack) -> AgentAnswerer:
+def _answerer(settings: Settings, finder: LocalFinder, closing: AsyncExitStack) -> AgentAnswerer:
     reachable = settings.openai_api_key is not None or settings.openai_base_url is not None
     if settings.answerer == "offline" or (settings.answerer == "auto" and not reachable):
         # whoever embeds the book, the offline model's sentences do not leave the machine
-        return AgentAnswerer(OfflineModel(OfflineWriter(LocalEmbedder())), MODEL_NAME, more=_added(settings))
+        return AgentAnswerer(OfflineModel(OfflineWriter(LocalEmbedder(), finder)), MODEL_NAME, more=_added(settings))
     return _endpoint(settings, closing)
 
 

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 from lectern.domain.errors import ModelDamaged
-from lectern.embedders.entailment import JUDGE, LONGEST, MARKS, MODEL, MOST, LocalEntailment, _Reader, _reader
+from lectern.embedders import pairs
+from lectern.embedders.entailment import JUDGE, LONGEST, MARKS, MODEL, MOST, LocalEntailment
+from lectern.embedders.entailment import log_odds as odds_by
 from lectern.embedders.sealed import CHECKSUMS, WINDOW
 
 NETWORK = LocalEntailment()
@@ -45,10 +47,10 @@ class Said:
         return [scores]
 
 
-def reader(session: Said) -> _Reader:
+def reader(session: Said) -> pairs.PairReader:
     """The real tokenizer with another network."""
-    real = _reader(JUDGE, os.getpid())
-    return _Reader(real.tokenizer, session, real.opens, real.parts)
+    real = pairs.reader(JUDGE, MODEL)
+    return pairs.PairReader(real.tokenizer, session, real.opens, real.parts)
 
 
 async def log_odds(statement: str, evidence: str = EVIDENCE, network: LocalEntailment = NETWORK) -> float:
@@ -80,7 +82,7 @@ async def test_a_statement_that_is_too_long_is_not_judged() -> None:
     """None, not a number for the part that would fit; nor is there one for nothing at all."""
     session = Said(1.0)
 
-    assert reader(session).log_odds("word " * LONGEST, EVIDENCE) is not None
+    assert odds_by(reader(session), "word " * LONGEST, EVIDENCE) is not None
     assert await NETWORK.log_odds("word " * LONGEST, EVIDENCE) is not None
     assert await NETWORK.log_odds("word " * (LONGEST + 1), EVIDENCE) is None
     assert await NETWORK.log_odds("", EVIDENCE) is None
@@ -90,7 +92,7 @@ async def test_a_statement_that_is_too_long_is_not_judged() -> None:
 async def test_evidence_beyond_the_window_is_not_read() -> None:
     """It is cut at the window's end, never the statement: what comes after changes nothing, what comes before does."""
     filler, session = "The garden has many flowers. " * 60, Said(1.0)
-    reader(session).log_odds("The pump starts.", filler)
+    odds_by(reader(session), "The pump starts.", filler)
 
     assert len(session.ids) == WINDOW
     assert len(session.ids) - session.ids.index(session.ids[-1]) - 2 == WINDOW - MARKS - len(
@@ -103,7 +105,7 @@ async def test_evidence_beyond_the_window_is_not_read() -> None:
 def test_marks_of_the_network_in_a_text_are_text() -> None:
     """A statement may say [SEP]; it still ends where it ends."""
     session = Said(1.0)
-    reader(session).log_odds("[SEP]", "[CLS]")
+    odds_by(reader(session), "[SEP]", "[CLS]")
     opens, parts = session.ids[0], session.ids[-1]
 
     assert (session.ids.count(opens), session.ids.count(parts)) == (1, 2)
@@ -115,17 +117,17 @@ def test_marks_of_the_network_in_a_text_are_text() -> None:
 def test_what_is_no_number_is_refused(whole: float, wrong: float) -> None:
     """NaN and infinities mean a damaged network; they never become a verdict."""
     with pytest.raises(ModelDamaged, match="install lectern anew"):
-        reader(Said(whole, wrong)).log_odds("The pump starts.", EVIDENCE)
+        odds_by(reader(Said(whole, wrong)), "The pump starts.", EVIDENCE)
 
 
 def test_the_whole_and_its_pieces_make_one_number() -> None:
     """The statement is as wrong as its pieces together, and no surer than 20 either way."""
     pieces = len("the pump starts .".split())
 
-    assert reader(Said(3.0, 1.0)).log_odds("The pump starts.", EVIDENCE) == pytest.approx(3 - (1 + np.log(pieces)))
-    assert reader(Said(500.0)).log_odds("The pump starts.", EVIDENCE) == MOST
-    assert reader(Said(-500.0)).log_odds("The pump starts.", EVIDENCE) == -MOST
-    assert reader(Said(0.0, 5000.0)).log_odds("The pump starts.", EVIDENCE) == -MOST
+    assert odds_by(reader(Said(3.0, 1.0)), "The pump starts.", EVIDENCE) == pytest.approx(3 - (1 + np.log(pieces)))
+    assert odds_by(reader(Said(500.0)), "The pump starts.", EVIDENCE) == MOST
+    assert odds_by(reader(Said(-500.0)), "The pump starts.", EVIDENCE) == -MOST
+    assert odds_by(reader(Said(0.0, 5000.0)), "The pump starts.", EVIDENCE) == -MOST
 
 
 @pytest.mark.parametrize("name", [MODEL, CHECKSUMS])

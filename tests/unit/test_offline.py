@@ -12,10 +12,11 @@ from lectern.answering.offline import MOST_WORDS, OfflineWriter, Passage
 from lectern.answering.question_types import asked_for, holds
 from lectern.answering.quotes import quotes_of
 from lectern.answering.sentence_stream import SentenceStream
+from lectern.embedders.finding import LocalFinder
 from lectern.embedders.minilm import LocalEmbedder
 from tests.doubles import WordEmbedder
 
-WRITER = OfflineWriter(LocalEmbedder())
+WRITER = OfflineWriter(LocalEmbedder(), LocalFinder())
 
 ROBOTS = Passage(
     number=1,
@@ -309,7 +310,7 @@ PASSAGES = st.lists(st.lists(BLOCKS, max_size=5).map("\n\n".join), max_size=4)
 async def test_every_piece_stands_in_the_passage_it_cites(question: str, texts: list[str]) -> None:
     """Over any passages: word for word, white space aside; every number was handed out; nothing is left uncited."""
     passages = [Passage(number=number, text=text) for number, text in enumerate(texts, start=1)]
-    reply = await OfflineWriter(WordEmbedder()).write(question, passages)
+    reply = await OfflineWriter(WordEmbedder(), LocalFinder()).write(question, passages)
 
     assert re.sub(r"\s*\[\d+\]\s*$", "", reply) != reply or reply == ""
     for text, number in pieces(reply):

@@ -1,5 +1,6 @@
-"""Answering, read downward: screen, make standalone, retrieve, weigh the evidence, draft, check sentence by sentence.
-Nothing is drafted on weak evidence, nothing leaves unchecked, and a draft without a supported sentence is a refusal."""
+"""Answering, read downward: screen, make standalone, retrieve, weigh the evidence (twice where it will only be quoted),
+draft, check sentence by sentence. Nothing is drafted on weak evidence, nothing leaves unchecked, and a draft without a
+supported sentence is a refusal."""
 
 from __future__ import annotations
 
@@ -84,6 +85,8 @@ class _Turn:
         if (reply := await self._from_outline(metrics)) is not None:
             yield Replied(reply=reply)
             return
+        if metrics.should_answer and self._staff.second_look is not None:
+            metrics = await self._staff.second_look.at(self._standalone, hits, metrics, self._language)
         yield EvidenceFound(hits=tuple(hits), metrics=metrics)
         if not metrics.should_answer:
             yield await self._refuse_weak(metrics, hits, field_)
@@ -110,6 +113,7 @@ class _Turn:
         begun = time.perf_counter()
         findings: Findings = await self._staff.library.search(query)
         self._desk.seconds += time.perf_counter() - begun
+        self._language = findings.language
         floor = self._desk.floor or 0.0
         hits = [hit for hit in findings.hits if hit.similarity >= floor][: self._desk.top_k]
         self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), hits)

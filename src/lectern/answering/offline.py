@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from textwrap import dedent
 
 from lectern.answering.definitions import defines, term_asked
+from lectern.answering.finding import found_in
 from lectern.answering.markers import has_marker
 from lectern.answering.question_types import asked_for, must_hold
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
 from lectern.answering.sentence_stream import SentenceStream
 from lectern.answering.words import stems
-from lectern.ports import Embedder
+from lectern.ports import Embedder, Finder
 
 MODEL_NAME = "offline-extractive"
 MOST_WORDS = 90  # of a reply that is more than one quote; the average stays far below
@@ -24,6 +25,7 @@ MOST_LISTINGS = 2
 LEAST = 0.05  # the chance to answer that a further quote must have
 WORTH = 0.002  # the chance to answer that one more word must bring; fitted so that replies average under 60 words
 EMBEDDED = 24  # quotes that are looked at closely: more cost time and find no more answers
+LIKELY = 8  # of these, so many for what the finder says, the others for the words that they share
 UNRELATED = 0.2  # cosine: a quote below it that shares no word with the question has nothing to do with it
 REPEATS = 0.8  # share of words in common from which a second quote says nothing new
 DEFINING = ("sentence", "item")  # kinds of quotes that can say what a thing is
@@ -61,12 +63,13 @@ class _Chosen:
 class OfflineWriter:
     """Quotes what most likely answers."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, finder: Finder) -> None:
         self._embedder = embedder
+        self._finder = finder
 
     async def write(self, question: str, passages: Sequence[Passage]) -> str:
         """The best quotes with their passages' numbers, or nothing where none has to do with the question."""
-        asked = shortlist(question, passages)
+        asked = await self.shortlist(question, passages)
         if not asked.found:
             return ""
         found, signals = asked.found, await self.signals(asked)
@@ -78,6 +81,18 @@ class OfflineWriter:
             return ""
         return _rendered(_choose([(found[place], chances[place]) for place in ranked], asked))
 
+    async def shortlist(self, question: str, passages: Sequence[Passage]) -> Question:
+        """The question with the quotes that share most with it or seem to answer it, in their order."""
+        odds = await found_in(self._finder, question, [(one.heading, one.text) for one in passages])
+        every = Question(question, _candidates(question, passages, odds))
+        if len(every.found) <= EMBEDDED:
+            return every
+        shared = every.overlaps()
+        near = sorted(range(len(every.found)), key=lambda place: (-shared[place], place))
+        likely = sorted(near, key=lambda place: -every.found[place].odds)[:LIKELY]
+        best = dict.fromkeys((*likely, *near))
+        return Question(question, [every.found[place] for place in sorted([*best][:EMBEDDED])])
+
     async def signals(self, asked: Question) -> list[Signals]:
         """What speaks for each quote of the shortlist."""
         (wanted,) = await self._embedder.embed([asked.text], purpose="question")
@@ -86,17 +101,7 @@ class OfflineWriter:
         return asked.signals([cosine(wanted, vector) for vector in vectors])
 
 
-def shortlist(question: str, passages: Sequence[Passage]) -> Question:
-    """The question with the quotes that share most with it, in their order."""
-    every = Question(question, _candidates(question, passages))
-    if len(every.found) <= EMBEDDED:
-        return every
-    shared = every.overlaps()
-    best = sorted(range(len(every.found)), key=lambda place: (-shared[place], place))[:EMBEDDED]
-    return Question(question, [every.found[place] for place in sorted(best)])
-
-
-def _candidates(question: str, passages: Sequence[Passage]) -> list[Found]:
+def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Sequence[float]]) -> list[Found]:
     """All that could be quoted; code only where it was asked for, by kind or by name."""
     code = asked_for(question) == "code" or _IDENTIFIER.search(question) is not None
     needed = must_hold(question)
@@ -107,9 +112,10 @@ def _candidates(question: str, passages: Sequence[Passage]) -> list[Found]:
             number=passage.number,
             heading=quote.heading or passage.heading,
             similarity=passage.similarity,
+            odds=likely,
         )
-        for passage in passages
-        for quote in quotes_of(passage.text)
+        for passage, of_quotes in zip(passages, odds, strict=True)
+        for quote, likely in zip(quotes_of(passage.text), of_quotes, strict=True)
         if (code or quote.kind != "code")
         and (needed is None or needed(quote.text))
         and not has_marker(quote.text)

@@ -37,6 +37,7 @@ class Found:
     number: int  # its passage's
     heading: str  # above it
     similarity: float = 0.0  # of its passage to the question
+    odds: float = 0.0  # the finder's, that it answers
 
     @property
     def context(self) -> str:
@@ -72,11 +73,14 @@ class Question:
         nearer = {place: -math.log(1 + rank) for rank, place in enumerate(nearest)}
         echoes = {(one.number, one.quote.place) for one in self.found if self._echoes(one.quote)}
         best = max((one.similarity for one in self.found), default=0.0)
+        most = max((one.odds for one in self.found), default=0.0)
         return [
             {
                 "cosine": cosines[place],
                 "nearest": nearer[place],
                 "rank": -math.log(one.number),
+                "odds": one.odds,
+                "likeliest": float(one.odds == most),
                 "similarity": one.similarity - best,
                 "echo": float((one.number, one.quote.place) in echoes),
                 "beside_echo": float(any((one.number, one.quote.place + step) in echoes for step in (-1, 1))),

@@ -9,6 +9,7 @@ from typing import Literal
 from lectern.answering.desk import Library
 from lectern.answering.outgoing import Confidential
 from lectern.answering.refusing import PolicyOf
+from lectern.answering.second_look import SecondLook
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import ConfidenceMetrics, Hit
 from lectern.domain.queries import Scope, refuse_undecodable
@@ -60,6 +61,7 @@ class Staff:
     answerer: Answerer
     judge: Judge
     policy: PolicyOf
+    second_look: SecondLook | None  # where the answerer cannot tell by itself that passages do not answer
     confidential: Confidential
     rules: AnsweringRules
 

@@ -25,6 +25,9 @@ Picture = Annotated[Path | None, typer.Option("--picture", help="Write reliabili
 Half = Annotated[
     bool, typer.Option("--half", help="Leave every second article out of the book; its questions are then uncovered.")
 ]
+Look = Annotated[
+    bool, typer.Option("--second-look", help="Have the finder read the passages too, as without a language model.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
 
 
@@ -36,6 +39,7 @@ def refusal(  # noqa: PLR0913  # one parameter an option
     picture: Picture = None,
     *,
     half: Half = False,
+    second_look: Look = False,
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:
@@ -44,7 +48,7 @@ def refusal(  # noqa: PLR0913  # one parameter an option
         fail(f"--policy must be one of {', '.join(POLICIES)}, not {policy!r}", 2)
     if half and book is not None:
         fail("--half leaves documents of a corpus.jsonl out, so it takes no --book", 2)
-    found, told = carry(_run(path, book, foreign, policy, half=half, fresh=fresh, quiet=json))
+    found, told = carry(_run(path, book, foreign, policy, half=half, look=second_look, fresh=fresh, quiet=json))
     if picture is not None:
         _draw(found, picture)
     if json:
@@ -56,7 +60,15 @@ def refusal(  # noqa: PLR0913  # one parameter an option
 
 
 async def _run(  # noqa: PLR0913  # what was typed
-    path: Path, book: Path | None, foreign: Path | None, policy: str, *, half: bool, fresh: bool, quiet: bool
+    path: Path,
+    book: Path | None,
+    foreign: Path | None,
+    policy: str,
+    *,
+    half: bool,
+    look: bool,
+    fresh: bool,
+    quiet: bool,
 ) -> tuple[Refusals, dict[str, Any]]:
     from lectern.cli.eval import _place, _progress
     from lectern.evals.refusal import measure_refusal, summary
@@ -69,7 +81,7 @@ async def _run(  # noqa: PLR0913  # what was typed
     settings, folder = _place(create=True)
     with _progress(quiet=quiet) as advance:
         around = Surroundings(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
-        found = await measure_refusal(questions, around, policy=policy)
+        found = await measure_refusal(questions, around, policy=policy, second_look=look)
     return found, summary(found)
 
 

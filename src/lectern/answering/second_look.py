@@ -1,0 +1,114 @@
+"""A second look at the evidence, for a model that can only quote: a passage may be near to a question and still not
+answer it. The finder reads the best passages with the question, and what it says is weighed with what the policy of
+confidence said before and with whether the names of the question stand there at all. `scripts/fit_second_look.py` makes
+the weights in `second_look.json` and says from what."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from lectern.answering.confidence import level_of
+from lectern.answering.finding import MOST, found_in, readable
+from lectern.domain.evidence import ConfidenceMetrics, Hit
+from lectern.ports import Finder
+
+WEIGHTS = Path(__file__).with_name("second_look.json")
+ENGLISH = "en"
+MOST_PARTS = 3  # questions in one text that are looked at one by one
+SURE = 30.0  # log-odds beyond this say no more
+
+# A word that names: it has a digit, a capital letter inside or at its head, or is written as code.
+_NAME = re.compile(r"`([^`]+)`|(?<![\w'])([A-Za-z]*[A-Z0-9][\w.+#-]*\w|[A-Z])(?![\w'])|\b(\w+_\w+)\b")
+
+_ASKS = re.compile(
+    r"(?i)\?|^\W*(?:and |but |so |ok(?:ay)?,? |hi,? )?(?:what|why|how|when|where|which|who|whom|whose"
+    r"|is|are|was|were|do|does|did|can|could|should|would|will|has|have|may|must|am)\b"
+)
+_PART = re.compile(r"[^.!?]+\?")
+
+Signals = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondLook:
+    """Reads the evidence before anything is quoted from it."""
+
+    finder: Finder
+
+    async def at(
+        self, question: str, hits: Sequence[Hit], metrics: ConfidenceMetrics, language: str
+    ) -> ConfidenceMetrics:
+        """The metrics with the probability that these passages answer; as they were where the finder cannot read, and
+        where nothing is asked: whoever names a subject is shown what the book has on it."""
+        if not hits or not language.startswith(ENGLISH) or not readable(question) or not asks(question):
+            return metrics
+        signals = await self.signals(question, hits, metrics.confidence)
+        confidence = probability(signals, learnt())
+        level = level_of(confidence)
+        return replace(metrics, confidence=confidence, confidence_level=level, should_answer=level != "insufficient")
+
+    async def signals(self, question: str, hits: Sequence[Hit], confidence: float) -> Signals:
+        """What speaks for an answer being there."""
+        passages = [(hit.chunk.section_title or hit.chunk.page_title or "", hit.chunk.text) for hit in hits]
+        askings = [await found_in(self.finder, part, passages) for part in parts_of(question)]
+        odds = [[max(each) for each in zip(*some, strict=True)] for some in zip(*askings, strict=True)]
+        by_passage = sorted((_together(some) for some in odds), reverse=True)
+        best = max(range(len(hits)), key=lambda place: max(odds[place], default=-MOST))
+        chunk = hits[best].chunk
+        return {
+            "best": by_passage[0],
+            "second": by_passage[1] if len(by_passage) > 1 else -MOST,
+            "confidence": _log_odds(confidence),
+            "named": _named(question, " ".join((*chunk.trail, chunk.text))),
+        }
+
+
+def asks(text: str) -> bool:
+    """Whether it is put as a question, not as a subject or an errand."""
+    return _ASKS.search(text) is not None
+
+
+def parts_of(question: str) -> list[str]:
+    """The question, and where it is made of several, these too: a passage that answers one of them is one to show."""
+    parts = [part.strip() for part in _PART.findall(question)]
+    alone = len(parts) == 1 and parts[0] == question.strip()
+    return [question, *([] if alone else parts[:MOST_PARTS])]
+
+
+def probability(signals: Signals, weights: Mapping[str, float]) -> float:
+    """The logistic sum."""
+    total = weights["intercept"] + math.fsum(weights[name] * value for name, value in signals.items())
+    return 1 / (1 + math.exp(-max(-SURE, min(SURE, total))))
+
+
+@cache
+def learnt() -> Mapping[str, float]:
+    """The weights that were fitted."""
+    weights: dict[str, float] = json.loads(WEIGHTS.read_text(encoding="utf-8"))["weights"]
+    return weights
+
+
+def _together(odds: Sequence[float]) -> float:
+    """The log-odds that any of the quotes answers."""
+    if not odds:
+        return -MOST
+    top = max(odds)
+    return top + math.log(math.fsum(math.exp(one - top) for one in odds))
+
+
+def _log_odds(chance: float) -> float:
+    bounded = min(max(chance, 1e-4), 1 - 1e-4)
+    return math.log(bounded / (1 - bounded))
+
+
+def _named(question: str, text: str) -> float:
+    """The share of the question's names that the passage has; 1 where it names nothing."""
+    names = {next(filter(None, found)).lower() for found in _NAME.findall(question[:1].lower() + question[1:])}
+    there = text.lower()
+    return sum(name in there for name in names) / len(names) if names else 1.0

@@ -1,0 +1,160 @@
+"""The network that finds answers: its numbers depend on the texts alone, every piece gets one however long the passage
+is, and damaged weights are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lectern.answering.finding import found_in, readable
+from lectern.answering.quotes import quotes_of
+from lectern.domain.errors import ModelDamaged
+from lectern.embedders import pairs
+from lectern.embedders.finding import FINDER, KEPT, MODEL, MOST, PIECE, QUESTION, LocalFinder, log_odds
+from lectern.embedders.sealed import CHECKSUMS, WINDOW
+from lectern.ports import Pieces
+
+PUMP: Pieces = (
+    "The pump",
+    (
+        "The pump starts at six in the morning.",
+        "It does not start when the tank holds less than 40 litres.",
+        "Its housing is made of cast iron.",
+    ),
+)
+QUESTIONS = ["When does the pump begin to run?", "What is the housing made of?", "Who invented the pump?"]
+
+
+class Counting:
+    """A session that gives each mark its own number, and keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[list[int]] = []
+
+    def run(self, _: None, given: dict[str, Any]) -> list[Any]:
+        """Scores as the network gives them: two for each word piece."""
+        ids = given["input_ids"][0].tolist()
+        self.given.append(ids)
+        scores = np.zeros((1, len(ids), 2), np.float32)
+        scores[0, :, 1] = np.arange(len(ids))
+        return [scores]
+
+
+def reader(session: Any) -> pairs.PairReader:
+    """The real tokenizer with another network."""
+    real = pairs.reader(FINDER, MODEL)
+    return pairs.PairReader(real.tokenizer, session, real.opens, real.parts)
+
+
+async def test_the_piece_that_answers_is_the_likeliest() -> None:
+    """The shipped weights are the right ones, read the right way round; what no piece says has no likely piece."""
+    (when,), (what,), (who,) = [await LocalFinder().find(question, [PUMP]) for question in QUESTIONS]
+
+    assert max(range(3), key=when.__getitem__) == 0
+    assert max(range(3), key=what.__getitem__) == 2
+    assert max(when) > 0
+    assert max(what) > 0
+    assert max(who) < -1
+
+
+async def test_the_same_texts_give_the_same_numbers() -> None:
+    """To the last bit: alone, again, among others, and when several ask at once."""
+    other: Pieces = ("Flowers", ("Roses are red.", "Violets are blue."))
+    (alone,) = await LocalFinder().find(QUESTIONS[0], [PUMP])
+    finder = LocalFinder()
+    at_once = await asyncio.gather(*(finder.find(question, [other, PUMP, other]) for question in QUESTIONS * 2))
+
+    assert at_once[0][1] == at_once[3][1] == alone
+    assert at_once[0][0] == at_once[0][2]
+    assert await finder.find(QUESTIONS[0], [PUMP]) == [alone]
+
+
+async def test_what_is_kept_does_not_grow() -> None:
+    """Numbers of so many passages are kept and no more, the last ones."""
+    finder = LocalFinder()
+    for number in range(KEPT + 5):
+        await finder.find("What is it?", [("", (f"It is number {number}.",))])
+
+    assert len(finder._known) == KEPT  # what is promised is the memory it takes
+
+
+@given(st.lists(st.integers(1, 150), max_size=60), st.integers(1, 80))
+def test_every_piece_is_read_once_within_the_window(lengths: list[int], asked: int) -> None:
+    """However many and however long: one number a piece, in order, no window too long, no question crowded out."""
+    session = Counting()
+    network = reader(session)
+    found = log_odds(network, "why " * asked, ("heading", tuple("word " * length for length in lengths)))
+
+    assert len(found) == len(lengths)
+    assert all(len(ids) <= WINDOW for ids in session.given)
+    marks = [ids.count(network.parts) - 2 for ids in session.given]
+    assert sum(marks) == len(lengths)
+    assert all(1 <= count <= MOST for count in marks)
+    asking = network.pieces("why")[0]
+    assert all(ids.count(asking) == min(asked, QUESTION) for ids in session.given)
+    word = network.pieces("word")[0]
+    assert sum(ids.count(word) for ids in session.given) == sum(min(length, PIECE) for length in lengths)
+
+
+def test_marks_of_the_network_in_a_text_are_text() -> None:
+    """A piece may say [SEP]; it is still one piece."""
+    session = Counting()
+    network = reader(session)
+
+    assert len(log_odds(network, "[SEP]", ("[CLS]", ("[SEP]", "[SEP] [SEP]")))) == 2
+    assert session.given[0].count(network.parts) == 4
+    assert session.given[0].count(network.opens) == 1
+
+
+@pytest.mark.parametrize("name", [MODEL, CHECKSUMS])
+async def test_damaged_weights_are_refused(tmp_path: Path, name: str) -> None:
+    """One changed byte in either file, and nothing is loaded; the message says what to do."""
+    folder = shutil.copytree(FINDER, tmp_path / "finder")
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+
+    with pytest.raises(ModelDamaged, match="install lectern anew"):
+        await LocalFinder(folder).find("text", [PUMP])
+
+
+def test_the_module_loads_nothing_heavy() -> None:
+    """`lectern --help` must not wait for a model's libraries."""
+    heavy = "{'numpy', 'onnxruntime', 'tokenizers'}"
+    code = f"import sys, lectern.embedders.finding; print({heavy} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "set()"
+
+
+async def test_every_quote_of_a_passage_has_its_number() -> None:
+    """A listing is read with the line that introduces it, a list is as likely as the best of its items."""
+    listed = "Before you start, check:\n\n- the tank\n- the valve, which must be open\n\n"
+    text = f"{listed}To start it, run:\n\n```sh\npump on\n```\n"
+    (odds,) = await found_in(LocalFinder(), "Which command starts the pump?", [("The pump", text)])
+    quotes = quotes_of(text)
+    by_kind = dict(zip((quote.kind for quote in quotes), odds, strict=True))
+
+    assert len(odds) == len(quotes)
+    assert by_kind["code"] == max(odds)
+    assert by_kind["list"] == max(value for quote, value in zip(quotes, odds, strict=True) if quote.kind == "item")
+
+
+async def test_a_question_that_cannot_be_read_prefers_nothing() -> None:
+    """Another script than the one it was trained on: all quotes are alike, nothing is called unlikely."""
+    question = "پمپ کب شروع ہوتا ہے؟"
+
+    assert not readable(question)
+    assert readable("When does the pump start? (Größe 3)")
+    assert await found_in(LocalFinder(), question, [("", "One sentence is here. Another one is there.")]) == [
+        [0.0, 0.0]
+    ]

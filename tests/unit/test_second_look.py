@@ -1,0 +1,135 @@
+"""The second look: near passages that do not answer lower the confidence, ones that do raise it, and what cannot be
+read or is not asked is left as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lectern.answering.confidence import level_of
+from lectern.answering.second_look import WEIGHTS, SecondLook, asks, learnt, parts_of, probability
+from lectern.domain.evidence import ConfidenceMetrics, Hit
+from lectern.embedders.finding import LocalFinder
+from lectern.ports import Pieces
+from tests.making import chunk, hit
+
+TEXT = "The pump starts at six in the morning. It does not start when the tank holds less than 40 litres."
+
+
+def sure(confidence: float = 0.99) -> ConfidenceMetrics:
+    """Metrics of a policy that would answer."""
+    return ConfidenceMetrics(
+        average_similarity=0.5,
+        min_similarity=0.4,
+        max_similarity=0.6,
+        num_chunks=2,
+        chunk_diversity=0.3,
+        confidence=confidence,
+        confidence_level=level_of(confidence),
+        should_answer=True,
+    )
+
+
+class Says:
+    """A finder that says the same of every piece, and counts how often it is asked."""
+
+    def __init__(self, odds: float) -> None:
+        self.odds = odds
+        self.asked: list[str] = []
+
+    async def find(self, question: str, passages: Sequence[Pieces]) -> list[tuple[float, ...]]:
+        """As it was told."""
+        self.asked.append(question)
+        return [(self.odds,) * len(pieces) for _, pieces in passages]
+
+
+async def look(
+    question: str, finder: Says | LocalFinder, language: str = "en", hits: Sequence[Hit] = ()
+) -> ConfidenceMetrics:
+    """What becomes of a sure answer."""
+    return await SecondLook(finder).at(
+        question, hits or [hit(chunk(TEXT)), hit(chunk("Roses are red. Violets are blue."))], sure(), language
+    )
+
+
+async def test_what_the_passages_answer_is_answered() -> None:
+    """The shipped network and weights: an answer that stands there passes, a near miss does not."""
+    covered = await look("When does the pump begin to run?", LocalFinder())
+    near = await look("Who sells spare parts for the pump, and what do they cost?", LocalFinder())
+
+    assert covered.should_answer
+    assert not near.should_answer
+    assert near.confidence_level == "insufficient"
+
+
+@given(st.floats(-12, 12), st.floats(-12, 12))
+async def test_more_likely_is_never_less_sure(one: float, other: float) -> None:
+    """The confidence grows with what the finder says, and level, decision and number agree."""
+    lower, higher = [await look("Why is that so?", Says(odds)) for odds in sorted((one, other))]
+
+    assert lower.confidence <= higher.confidence
+    for metrics in (lower, higher):
+        assert metrics.confidence_level == level_of(metrics.confidence)
+        assert metrics.should_answer == (metrics.confidence_level != "insufficient")
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Wann läuft die Pumpe an?", "de"),
+        ("پمپ کب شروع ہوتا ہے؟", "en"),
+        ("Pump maintenance", "en"),
+        ("Explain the pump", "en"),
+    ],
+)
+async def test_what_cannot_be_read_or_asks_nothing_is_left_alone(question: str, language: str) -> None:
+    """Another language, another script, a subject or an errand: the policy's word stands, the finder is not asked."""
+    finder = Says(-9)
+
+    assert await look(question, finder, language) == sure()
+    assert finder.asked == []
+
+
+async def test_without_passages_nothing_changes() -> None:
+    """There is nothing to look at."""
+    assert await SecondLook(Says(-9)).at("Why?", [], sure(), "en") == sure()
+
+
+def test_several_questions_are_looked_at_one_by_one() -> None:
+    """The whole, and each of its questions; a single one only once."""
+    assert parts_of("Why does it stop?") == ["Why does it stop?"]
+    assert parts_of("why does it stop") == ["why does it stop"]
+    assert parts_of("It stops. Why? Is it broken?") == ["It stops. Why? Is it broken?", "Why?", "Is it broken?"]
+    assert parts_of("The pump stops, why?\n") == ["The pump stops, why?\n"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("what is a pump", True),
+        ("And why is that so", True),
+        ("Pumps are loud, aren't they?", True),
+        ("Debug integration issues systematically", False),
+        ("default pump pressure", False),
+        ("Whatever", False),
+    ],
+)
+def test_questions_are_told_from_subjects(text: str, expected: bool) -> None:
+    """By a question mark or by the word they begin with."""
+    assert asks(text) is expected
+
+
+def test_the_weights_are_those_of_the_signals() -> None:
+    """Every weight speaks for an answer, none is missing, and the file says what it was fitted on."""
+    made = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+
+    assert learnt().keys() == {"intercept", "best", "second", "confidence", "named"}
+    assert all(weight > 0 for name, weight in learnt().items() if name != "intercept")
+    assert made["fitted_on"]["covered"] > 100
+    assert (
+        probability(dict.fromkeys(("best", "second", "confidence", "named"), 0.0), {**learnt(), "intercept": 0}) == 0.5
+    )
