@@ -27,13 +27,13 @@ from lectern import Settings, open_lectern
 from lectern.answering.confidence import policy_for
 from lectern.answering.scores import auroc
 from lectern.answering.second_look import WEIGHTS, SecondLook, Signals, asks, probability
+from lectern.answering.signals import FIELD
 from lectern.domain.evidence import LOW
 from lectern.embedders.finding import LocalFinder
 
-SHARE = 0.05
+SHARE = 0.05  # as many false refusals as are borne: they annoy, but a wrong answer costs trust
 RIDGE = 1.0
 STEPS = 60
-FIELD, HANDED = 10, 5  # hits that the policy looks at; passages that are handed out
 
 Row = tuple[Signals, bool]
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -50,7 +50,7 @@ async def rows_of(book: str, questions: list[BookQuestion]) -> list[Row]:
                 if not asks(one.text):
                     continue
                 field = (await lectern.search(one.text, book="fitted", limit=FIELD)).hits
-                handed = [hit for hit in field if hit.similarity >= (policy.floor or 0.0)][:HANDED]
+                handed = [hit for hit in field if hit.similarity >= (policy.floor or 0.0)]
                 metrics = policy.measure(one.text, field, handed)
                 if metrics.should_answer:
                     rows.append((await look.signals(one.text, handed, metrics.confidence), one.answerable))

@@ -50,7 +50,7 @@ class Said:
 def reader(session: Said) -> pairs.PairReader:
     """The real tokenizer with another network."""
     real = pairs.reader(JUDGE, MODEL)
-    return pairs.PairReader(real.tokenizer, session, real.opens, real.parts)
+    return pairs.PairReader(MODEL, real.tokenizer, session, real.opens, real.parts)
 
 
 async def log_odds(statement: str, evidence: str = EVIDENCE, network: LocalEntailment = NETWORK) -> float:

@@ -52,7 +52,7 @@ class Counting:
 def reader(session: Any) -> pairs.PairReader:
     """The real tokenizer with another network."""
     real = pairs.reader(FINDER, MODEL)
-    return pairs.PairReader(real.tokenizer, session, real.opens, real.parts)
+    return pairs.PairReader(MODEL, real.tokenizer, session, real.opens, real.parts)
 
 
 async def test_the_piece_that_answers_is_the_likeliest() -> None:
@@ -78,8 +78,27 @@ async def test_the_same_texts_give_the_same_numbers() -> None:
     assert await finder.find(QUESTIONS[0], [PUMP]) == [alone]
 
 
+async def test_many_questions_at_once_do_not_lose_each_others_numbers() -> None:
+    """What one question pushes out of memory while another waits is still given to the other."""
+    finder = LocalFinder()
+    mine: list[Pieces] = [("", (f"It is number {number}.",)) for number in range(20)]
+    alone = await finder.find("What is it?", mine)
+    others = [finder.find(f"Is it {number}?", mine) for number in range(4)]
+
+    assert (await asyncio.gather(*others, finder.find("What is it?", [*mine, PUMP])))[-1][:20] == alone
+
+
+async def test_a_list_of_single_words_is_read_as_a_whole() -> None:
+    """Items that are too short to be quoted alone still answer together."""
+    text = "The pump is loud.\n\nThe parts of the pump are:\n\n- Housing\n- Rotor\n- Valve\n"
+    (odds,) = await found_in(LocalFinder(), "What are the parts of the pump?", [("The pump", text)])
+    kinds = [quote.kind for quote in quotes_of(text)]
+
+    assert odds[kinds.index("list")] == max(odds) > 0
+
+
 async def test_what_is_kept_does_not_grow() -> None:
-    """Numbers of so many passages are kept and no more, the last ones."""
+    """Numbers of so many passages are kept and no more."""
     finder = LocalFinder()
     for number in range(KEPT + 5):
         await finder.find("What is it?", [("", (f"It is number {number}.",))])
@@ -138,7 +157,7 @@ def test_the_module_loads_nothing_heavy() -> None:
 
 async def test_every_quote_of_a_passage_has_its_number() -> None:
     """A listing is read with the line that introduces it, a list is as likely as the best of its items."""
-    listed = "Before you start, check:\n\n- the tank\n- the valve, which must be open\n\n"
+    listed = "Before you start, check:\n\n- the tank, which must be full\n- the valve, which must be open\n\n"
     text = f"{listed}To start it, run:\n\n```sh\npump on\n```\n"
     (odds,) = await found_in(LocalFinder(), "Which command starts the pump?", [("The pump", text)])
     quotes = quotes_of(text)

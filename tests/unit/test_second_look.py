@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.answering.confidence import level_of
-from lectern.answering.second_look import WEIGHTS, SecondLook, asks, learnt, parts_of, probability
+from lectern.answering.second_look import MOST_PARTS, WEIGHTS, SecondLook, _named, asks, learnt, parts_of, probability
 from lectern.domain.evidence import ConfidenceMetrics, Hit
 from lectern.embedders.finding import LocalFinder
 from lectern.ports import Pieces
@@ -103,7 +103,10 @@ def test_several_questions_are_looked_at_one_by_one() -> None:
     """The whole, and each of its questions; a single one only once."""
     assert parts_of("Why does it stop?") == ["Why does it stop?"]
     assert parts_of("why does it stop") == ["why does it stop"]
-    assert parts_of("It stops. Why? Is it broken?") == ["It stops. Why? Is it broken?", "Why?", "Is it broken?"]
+    assert parts_of("It stops. Why? Is it broken?") == ["It stops. Why? Is it broken?", "Is it broken?"]
+    assert parts_of("What is new in 2.0? (node.js)") == ["What is new in 2.0? (node.js)", "What is new in 2.0?"]
+    assert parts_of("What changed in version 2.0?") == ["What changed in version 2.0?"]
+    assert len(parts_of("Is it so? " * 9)) == 1 + MOST_PARTS
     assert parts_of("The pump stops, why?\n") == ["The pump stops, why?\n"]
 
 
@@ -121,6 +124,38 @@ def test_several_questions_are_looked_at_one_by_one() -> None:
 def test_questions_are_told_from_subjects(text: str, expected: bool) -> None:
     """By a question mark or by the word they begin with."""
     assert asks(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "share"),
+    [
+        ("How do I set up Gazebo?", 1.0),
+        ("How do I set up Unity?", 0.0),
+        ("It stops. Why? Is it broken?", 1.0),
+        ("Can R or C++ be used?", 0.0),
+        ("Does `ros2 bag` work with use_sim_time?", 0.5),
+        ("why?", 1.0),
+    ],
+)
+def test_names_of_the_question_are_looked_for(question: str, share: float) -> None:
+    """Whole words that name something; beginnings of sentences and the asker name nothing."""
+    assert _named(question, "Gazebo is started from a launch file. Record with `ros2 bag`, and start again.") == share
+
+
+async def test_the_number_of_passages_does_not_move_it() -> None:
+    """Confidence is the same whatever a reader asks for: five passages are looked at, the best of the ranking."""
+    many = [hit(chunk(f"{TEXT} Remark {number}."), rank=number) for number in range(1, 10)]
+    finder = LocalFinder()
+
+    assert await look("Who made it?", finder, hits=many) == await look("Who made it?", finder, hits=many[:5])
+
+
+async def test_the_second_look_never_makes_surer() -> None:
+    """The policy's word is the most that is claimed."""
+    hits = [hit(chunk(TEXT))]
+    before = sure(0.7)
+
+    assert (await SecondLook(Says(8)).at("When does it start?", hits, before, "en")).confidence == 0.7
 
 
 def test_the_weights_are_those_of_the_signals() -> None:

@@ -86,7 +86,8 @@ class _Turn:
             yield Replied(reply=reply)
             return
         if metrics.should_answer and self._staff.second_look is not None:
-            metrics = await self._staff.second_look.at(self._standalone, hits, metrics, self._language)
+            best = [hit for hit in field_ if hit.similarity >= (self._policy.floor or 0.0)]
+            metrics = await self._staff.second_look.at(self._standalone, best, metrics, self._language)
         yield EvidenceFound(hits=tuple(hits), metrics=metrics)
         if not metrics.should_answer:
             yield await self._refuse_weak(metrics, hits, field_)
@@ -195,7 +196,7 @@ class _Turn:
     async def _refuse_weak(self, metrics: ConfidenceMetrics, hits: list[Hit], field_: list[Hit]) -> Replied:
         """A refusal that says where else the answer may be; the nearest lessons may lie below the floor."""
         reason: RefusalReason = "weak_evidence" if hits else "no_results"
-        outside, books = await elsewhere(self._standalone, self._desk, self._staff.policy)
+        outside, books = await elsewhere(self._standalone, self._desk, self._staff.policy, self._staff.second_look)
         reply = self._refusal("other_book" if books and not outside else reason, metrics, hits)
         return Replied(reply=replace(reply, nearest=nearest(field_), outside_scope=outside, other_books=books))
 

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.ports import Finder
 
-READABLE = 0.9  # the share of a question's letters that are of the alphabet the finder was trained on
+READABLE = 0.9  # the share of a question's letters that are plain Latin ones
 MOST = 8.0  # log-odds beyond this say no more
 
 _LETTERS = re.compile(r"[^\W\d_]")
 
 
 def readable(question: str) -> bool:
-    """Whether the finder can make anything of it: it was trained on English."""
+    """Whether the finder can make anything of it. It was trained on English; whoever knows the book's language asks
+    about that too."""
     letters = _LETTERS.findall(question)
     return bool(letters) and sum(letter.isascii() for letter in letters) >= READABLE * len(letters)
 
@@ -28,30 +29,35 @@ async def found_in(finder: Finder, question: str, passages: Sequence[tuple[str, 
         return [[0.0] * len(some) for some in quotes]
     searched = [(heading, pieces_of(some)) for (heading, _), some in zip(passages, quotes, strict=True)]
     found = await finder.find(question, searched)
-    return [_of_quotes(some, pieces[1], odds) for some, pieces, odds in zip(quotes, searched, found, strict=True)]
+    return [_of_quotes(some, odds) for some, odds in zip(quotes, found, strict=True)]
 
 
 def pieces_of(quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """What is read: a whole list is read by its items, a listing with the line that introduces it."""
-    return tuple(_flat(_introduced(quote)) for quote in quotes if quote.kind != "list")
+    """What is read: a listing with the line that introduces it, a list by its items, and as a whole where these are too
+    short to be quotes."""
+    return tuple(_flat(_introduced(quote)) for quote in quotes if quote.kind != "list" or not _items(quote, quotes))
 
 
 def _introduced(quote: Quote) -> str:
     return f"{quote.before} {quote.text}" if quote.kind == "code" else quote.text
 
 
-def _of_quotes(quotes: Sequence[Quote], pieces: Sequence[str], odds: Sequence[float]) -> list[float]:
-    """A list answers as well as the best of its items."""
-    own = iter(odds)
-    known = dict(zip(pieces, odds, strict=True))
-    made: list[float] = []
+def _items(listed: Quote, quotes: Sequence[Quote]) -> list[Quote]:
+    """The quotes that a whole list is made of, which stand before it; none where some of its items are no quotes."""
+    lines = [_flat(part) for part in listed.parts[1:]]
+    items = [
+        one for one in quotes[: listed.place] if one.kind == "item" and any(_flat(one.text) in line for line in lines)
+    ]
+    return items if all(any(_flat(one.text) in line for one in items) for line in lines) else []
+
+
+def _of_quotes(quotes: Sequence[Quote], odds: Sequence[float]) -> list[float]:
+    """A list that was read by its items answers as well as the best of them."""
+    own, made = iter(odds), dict[int, float]()
     for quote in quotes:
-        if quote.kind != "list":
-            made.append(_bounded(next(own)))
-        else:
-            whole = _flat(quote.text)
-            made.append(_bounded(max((value for text, value in known.items() if text in whole), default=-MOST)))
-    return made
+        items = _items(quote, quotes) if quote.kind == "list" else []
+        made[quote.place] = max(made[one.place] for one in items) if items else _bounded(next(own))
+    return list(made.values())
 
 
 def _bounded(odds: float) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from lectern.answering.desk import TurnDesk
+from lectern.answering.second_look import SecondLook
 from lectern.domain.evidence import Hit
 from lectern.domain.queries import Scope, SearchQuery
 from lectern.domain.replies import NearestLesson
@@ -28,23 +29,27 @@ def nearest(hits: Sequence[Hit]) -> tuple[NearestLesson, ...]:
 
 
 async def elsewhere(
-    question: str, desk: TurnDesk, policy: PolicyOf
+    question: str, desk: TurnDesk, policy: PolicyOf, look: SecondLook | None
 ) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
     """Lessons that the reader's filters hide, and other books, that answer the question with confidence."""
     assert desk.where is not None  # a refusal comes after a retrieval
     book = desk.where.book_id
     outside: tuple[NearestLesson, ...] = ()
     if desk.scope != Scope(book_id=desk.scope.book_id):
-        outside = nearest(await _confident(question, book, desk, policy))[:1]
+        outside = nearest(await _confident(question, book, desk, policy, look))[:1]
     if outside:
         return outside, ()
     others = [name for name in await desk.library.books() if name != book][:OTHER_BOOKS]
-    return (), tuple([other for other in others if await _confident(question, other, desk, policy)])
+    return (), tuple([other for other in others if await _confident(question, other, desk, policy, look)])
 
 
-async def _confident(question: str, book: str, desk: TurnDesk, policy: PolicyOf) -> list[Hit]:
+async def _confident(question: str, book: str, desk: TurnDesk, policy: PolicyOf, look: SecondLook | None) -> list[Hit]:
     """The hits of a whole book, if they would have been enough."""
     query = SearchQuery(text=question.ljust(3, "?"), scope=Scope(book_id=book, hardware_tier_filter=4), limit=FIELD)
-    hits = list((await desk.library.search(query)).hits)
-    its = await policy(book)
-    return hits if its.measure(question, hits, hits[: desk.top_k]).should_answer else []
+    found = await desk.library.search(query)
+    hits, its = list(found.hits), await policy(book)
+    metrics = its.measure(question, hits, hits[: desk.top_k])
+    if metrics.should_answer and look is not None:
+        best = [hit for hit in hits if hit.similarity >= (its.floor or 0.0)]
+        metrics = await look.at(question, best, metrics, found.language)
+    return hits if metrics.should_answer else []

@@ -5,6 +5,7 @@ the weights in `second_look.json` and says from what."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -20,17 +21,21 @@ from lectern.ports import Finder
 
 WEIGHTS = Path(__file__).with_name("second_look.json")
 ENGLISH = "en"
+PASSAGES = 5  # that are looked at, however many are handed out: the number must not move with what a reader asks for
+LEAST_WORDS = 2  # of a question among several
 MOST_PARTS = 3  # questions in one text that are looked at one by one
 SURE = 30.0  # log-odds beyond this say no more
 
 # A word that names: it has a digit, a capital letter inside or at its head, or is written as code.
-_NAME = re.compile(r"`([^`]+)`|(?<![\w'])([A-Za-z]*[A-Z0-9][\w.+#-]*\w|[A-Z])(?![\w'])|\b(\w+_\w+)\b")
+_NAME = re.compile(r"`([^`]+)`|(?<![\w'])([A-Za-z]*[A-Z0-9](?:[\w.-]*\w)?[+#]*)|\b(\w+_\w+)\b")
+_NO_NAMES = frozenset(("i", "ok"))
 
 _ASKS = re.compile(
     r"(?i)\?|^\W*(?:and |but |so |ok(?:ay)?,? |hi,? )?(?:what|why|how|when|where|which|who|whom|whose"
     r"|is|are|was|were|do|does|did|can|could|should|would|will|has|have|may|must|am)\b"
 )
-_PART = re.compile(r"[^.!?]+\?")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_FIRST = re.compile(r"(?:^|[.!?]\s+)\W*[A-Z]")  # capital because a sentence begins
 
 Signals = Mapping[str, float]
 
@@ -44,19 +49,20 @@ class SecondLook:
     async def at(
         self, question: str, hits: Sequence[Hit], metrics: ConfidenceMetrics, language: str
     ) -> ConfidenceMetrics:
-        """The metrics with the probability that these passages answer; as they were where the finder cannot read, and
-        where nothing is asked: whoever names a subject is shown what the book has on it."""
+        """The metrics, less sure where these passages, the best of the ranking, hardly answer; as they were where the
+        finder cannot read, and where nothing is asked: whoever names a subject is shown what the book has on it."""
         if not hits or not language.startswith(ENGLISH) or not readable(question) or not asks(question):
             return metrics
         signals = await self.signals(question, hits, metrics.confidence)
-        confidence = probability(signals, learnt())
+        confidence = min(metrics.confidence, probability(signals, learnt()))
         level = level_of(confidence)
         return replace(metrics, confidence=confidence, confidence_level=level, should_answer=level != "insufficient")
 
     async def signals(self, question: str, hits: Sequence[Hit], confidence: float) -> Signals:
         """What speaks for an answer being there."""
+        hits = hits[:PASSAGES]
         passages = [(hit.chunk.section_title or hit.chunk.page_title or "", hit.chunk.text) for hit in hits]
-        askings = [await found_in(self.finder, part, passages) for part in parts_of(question)]
+        askings = await asyncio.gather(*(found_in(self.finder, part, passages) for part in parts_of(question)))
         odds = [[max(each) for each in zip(*some, strict=True)] for some in zip(*askings, strict=True)]
         by_passage = sorted((_together(some) for some in odds), reverse=True)
         best = max(range(len(hits)), key=lambda place: max(odds[place], default=-MOST))
@@ -76,13 +82,14 @@ def asks(text: str) -> bool:
 
 def parts_of(question: str) -> list[str]:
     """The question, and where it is made of several, these too: a passage that answers one of them is one to show."""
-    parts = [part.strip() for part in _PART.findall(question)]
-    alone = len(parts) == 1 and parts[0] == question.strip()
-    return [question, *([] if alone else parts[:MOST_PARTS])]
+    parts = [part for part in _SENTENCE.split(question.strip()) if part.endswith("?") and readable(part)]
+    asked = [part for part in parts if len(part.split()) >= LEAST_WORDS and part != question.strip()]
+    return [question, *asked[:MOST_PARTS]]
 
 
 def probability(signals: Signals, weights: Mapping[str, float]) -> float:
-    """The logistic sum."""
+    """The logistic sum: how probable an answer is where covered and uncovered questions are as frequent as the weights
+    suppose."""
     total = weights["intercept"] + math.fsum(weights[name] * value for name, value in signals.items())
     return 1 / (1 + math.exp(-max(-SURE, min(SURE, total))))
 
@@ -109,6 +116,8 @@ def _log_odds(chance: float) -> float:
 
 def _named(question: str, text: str) -> float:
     """The share of the question's names that the passage has; 1 where it names nothing."""
-    names = {next(filter(None, found)).lower() for found in _NAME.findall(question[:1].lower() + question[1:])}
+    lowered = _FIRST.sub(lambda found: found.group().lower(), question)
+    names = {next(filter(None, found)).lower() for found in _NAME.findall(lowered)} - _NO_NAMES
     there = text.lower()
-    return sum(name in there for name in names) / len(names) if names else 1.0
+    held = [re.search(rf"(?<!\w){re.escape(name)}(?!\w)", there) is not None for name in names]
+    return sum(held) / len(held) if held else 1.0

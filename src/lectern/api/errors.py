@@ -86,7 +86,7 @@ def install(app: FastAPI) -> None:
         headers = exc.headers or {}
         detail = str(exc.detail)
         if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            detail = f"this path takes {headers.get('Allow', 'another method')}; /docs describes it"
+            detail = "this path takes another method; /docs describes the API"
         elif detail == HTTPStatus.NOT_FOUND.phrase:
             detail = "nothing is at this path; /docs lists what there is"
         answer = problem(exc.status_code, detail)

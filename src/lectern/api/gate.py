@@ -24,9 +24,8 @@ UNCOUNTED = frozenset({"/metrics"})
 
 def page_files(web: Path) -> dict[str, str]:
     """The page's files by their paths on the server."""
-    files = {
-        f"/{name}": name for file in web.rglob("*") if file.is_file() and (name := file.relative_to(web).as_posix())
-    }
+    names = [file.relative_to(web).as_posix() for file in web.rglob("*") if file.is_file()]
+    files = {f"/{name}": name for name in names}
     return files | {
         path.removesuffix("index.html"): name for path, name in files.items() if path.endswith("/index.html")
     }

@@ -46,6 +46,8 @@ def refusal(  # noqa: PLR0913  # one parameter an option
     """Ask questions that the book covers and ones that it does not: rates of refusal, AUROC and calibration error."""
     if policy not in POLICIES:
         fail(f"--policy must be one of {', '.join(POLICIES)}, not {policy!r}", 2)
+    if second_look and policy != "calibrated":
+        fail("--second-look belongs to the policy calibrated; leave --policy out", 2)
     if half and book is not None:
         fail("--half leaves documents of a corpus.jsonl out, so it takes no --book", 2)
     found, told = carry(_run(path, book, foreign, policy, half=half, look=second_look, fresh=fresh, quiet=json))

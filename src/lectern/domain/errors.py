@@ -2,6 +2,7 @@
 
 LecternError
   BadInput            the caller can fix it         422 / exit 2
+    KeyUsed             an idempotency key of another request
     UnknownBook         no such book                404 / exit 2
     UnknownLesson       no such lesson or chunk     404 / exit 2
     UnknownThread       no such thread of yours     404 / exit 2

@@ -36,7 +36,7 @@ class LocalEntailment:
         """The log-odds that the evidence bears the statement out; None where the statement is too long to be read.
         Evidence that is too long is cut: what is not read can bear nothing out."""
         run = asyncio.get_running_loop().run_in_executor
-        return await run(pool(), _loaded, self.folder, statement, evidence)
+        return await run(pool(MODEL), _loaded, self.folder, statement, evidence)
 
 
 def _loaded(folder: Path, statement: str, evidence: str) -> float | None:

@@ -32,10 +32,11 @@ class LocalFinder:
 
     async def find(self, question: str, passages: Sequence[Pieces]) -> list[tuple[float, ...]]:
         """For each piece of each passage the log-odds that it answers, against none of them."""
-        new = [one for one in dict.fromkeys(passages) if (question, one) not in self._known]
-        run = asyncio.get_running_loop().run_in_executor
-        made = await asyncio.gather(*(run(pool(), _loaded, self._folder, question, one) for one in new))
+        # taken before anything is awaited: another question may push it out meanwhile
         known = {one: self._known[question, one] for one in passages if (question, one) in self._known}
+        new = [one for one in dict.fromkeys(passages) if one not in known]
+        run = asyncio.get_running_loop().run_in_executor
+        made = await asyncio.gather(*(run(pool(MODEL), _loaded, self._folder, question, one) for one in new))
         known |= dict(zip(new, made, strict=True))
         for one in known:
             self._known[question, one] = known[one]

@@ -26,6 +26,7 @@ OPENS, PARTS = "[CLS]", "[SEP]"  # before the first text; after each
 class PairReader:
     """Tokenizer and network of one process; both may be used by many threads at once."""
 
+    model: str  # its file
     tokenizer: Tokenizer
     session: Any  # onnxruntime ships no types
     opens: int
@@ -45,9 +46,9 @@ class PairReader:
         try:
             (made,) = self.session.run(None, {"input_ids": np.array([ids], np.int64), "second": belongs})
         except Exception as exc:  # the runtime's errors have no type of their own
-            raise ModelDamaged(f"a local network cannot be run ({exc}); install lectern anew") from exc
+            raise ModelDamaged(f"the network {self.model!r} cannot be run ({exc}); install lectern anew") from exc
         if not np.isfinite(made).all():
-            raise ModelDamaged("a local network gave no number; install lectern anew")
+            raise ModelDamaged(f"the network {self.model!r} gave no number; install lectern anew")
         return made[0]
 
 
@@ -58,9 +59,9 @@ def reader(folder: Path, model: str) -> PairReader:
         return _reader(folder, model, process)
 
 
-def pool() -> Executor:
-    """Threads for networks to run in."""
-    return _pool(os.getpid())
+def pool(model: str) -> Executor:
+    """Threads for a network to run in: passages of one question must not stand before sentences of another."""
+    return _pool(model, os.getpid())
 
 
 @cache
@@ -74,9 +75,9 @@ def _reader(folder: Path, model: str, process: int) -> PairReader:  # each proce
     opens, parts = rules.token_to_id(OPENS), rules.token_to_id(PARTS)
     if opens is None or parts is None:
         raise ModelDamaged(f"the local tokenizer lacks {OPENS} or {PARTS}; install lectern anew")
-    return PairReader(rules, session(folder, model), opens, parts)
+    return PairReader(model, rules, session(folder, model), opens, parts)
 
 
 @cache
-def _pool(process: int) -> Executor:  # a fork has no threads of its parent's
-    return ThreadPoolExecutor(cores(), thread_name_prefix="lectern-pairs")
+def _pool(model: str, process: int) -> Executor:  # a fork has no threads of its parent's
+    return ThreadPoolExecutor(cores(), thread_name_prefix=Path(model).stem)

@@ -88,7 +88,8 @@ async def _ask(
         handed = [hit for hit in found.hits if hit.similarity >= (policy.floor or 0.0)][:HANDED]
         metrics = policy.measure(asked.text, found.hits, handed)
         if metrics.should_answer and look is not None:
-            metrics = await look.at(asked.text, handed, metrics, found.language)
+            best = [hit for hit in found.hits if hit.similarity >= (policy.floor or 0.0)]
+            metrics = await look.at(asked.text, best, metrics, found.language)
         return Outcome(
             id=asked.id,
             tier=asked.tier,
