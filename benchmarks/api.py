@@ -33,6 +33,7 @@ from tests.served import LECTERN, serving
 
 SECONDS, CLIENTS = 8.0, 8  # of each throughput
 CHATS, TURNS, MODEL_SECONDS = 20, 10, 0.2
+PROMPT = 9_000  # characters, about what a turn sends
 BARE = """
 from fastapi import FastAPI
 from pydantic import BaseModel
@@ -115,6 +116,22 @@ async def chats(address: str, questions: list[str]) -> list[float]:
     return took
 
 
+async def straight(model: str, size: int) -> list[float]:
+    """Milliseconds that the same clients wait for the model itself: what clients and model cost without a server."""
+    took: list[float] = []
+    body = {"model": "any", "messages": [{"role": "user", "content": "x" * size}]}
+    async with httpx.AsyncClient(timeout=60, headers={"Authorization": "Bearer any"}) as client:
+
+        async def talk() -> None:
+            for _ in range(TURNS):
+                begun = time.perf_counter()
+                (await client.post(f"{model}/v1/chat/completions", json=body)).raise_for_status()
+                took.append((time.perf_counter() - begun) * 1000)
+
+        await asyncio.gather(*(talk() for _ in range(CHATS)))
+    return took
+
+
 async def measure(home: Path, questions: list[str]) -> dict[str, Any]:
     """All of it, one thing after the other."""
     made: dict[str, Any] = {}
@@ -139,6 +156,8 @@ async def measure(home: Path, questions: list[str]) -> dict[str, Any]:
             ai.script(then=Step(say=first_sentence, delay=MODEL_SECONDS))
             added = [spent - MODEL_SECONDS * 1000 for spent in await chats(address, questions)]
             made["added"] = {"n": len(added), "p50_ms": percentile(added, 50), "p99_ms": percentile(added, 99)}
+        bare = [spent - MODEL_SECONDS * 1000 for spent in await straight(ai.url, PROMPT)]
+        made["straight"] = {"n": len(bare), "p50_ms": percentile(bare, 50), "p99_ms": percentile(bare, 99)}
     return made
 
 
@@ -178,6 +197,8 @@ def main() -> None:
     added = made["added"]
     print(f"\n{CHATS} chats at once, a model of {MODEL_SECONDS * 1000:g} ms, n = {added['n']}: ", end="")
     print(f"added p50 {added['p50_ms']:.1f} ms, p99 {added['p99_ms']:.1f} ms (bar 100)")
+    bare = made["straight"]
+    print(f"the same clients at the model itself: p50 {bare['p50_ms']:.1f} ms, p99 {bare['p99_ms']:.1f} ms")
 
 
 if __name__ == "__main__":

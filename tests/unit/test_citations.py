@@ -155,6 +155,24 @@ def test_a_fragment_is_of_one_block_as_it_is_rendered() -> None:
     assert re.search(r"[,&]text=", quoted.fragment_url) is None
 
 
+def test_a_fragment_leaves_out_the_rim_of_a_box() -> None:
+    """No page shows the line that opens a warning, so no browser would find it."""
+    text = "Before.\n\n:::warning[Careful]\nThe pump is loud.\n:::\n\n!!! note\nIt is heavy too.\n"
+    found = [citation(1, hit(chunk(text, url="/p")), words).fragment_url for words in ("The pump is", "It is heavy")]
+
+    assert found == ["/p#:~:text=The%20pump%20is%20loud.", "/p#:~:text=It%20is%20heavy%20too."]
+
+
+async def test_a_listing_is_judged_without_its_fences() -> None:
+    """What stands between the fences is the book's or is not; what no fence closes is not shown: nobody judged it."""
+    judge = Said()
+    await checked("Do this [3].\n\n```python\nx = 1\ny = 2\n```\n[3]\n", judge)
+    broken = await checked("Do this [3].\n\n```python\nx = 1\ny = 3", judge)
+
+    assert [sentence for sentence, _ in judge.asked if "x" in sentence] == ["x = 1\ny = 2"]
+    assert broken.text == "Do this [1]."
+
+
 async def test_the_books_own_words_are_not_tidied() -> None:
     """A blank before a full stop is the author's; only what stood before a removed marker goes."""
     assert (await checked("The Board of Education . [2] Run `ls .` now. [2]")).text == (

@@ -168,3 +168,11 @@ def test_the_weights_are_those_of_the_signals() -> None:
     assert (
         probability(dict.fromkeys(("best", "second", "confidence", "named"), 0.0), {**learnt(), "intercept": 0}) == 0.5
     )
+
+
+async def test_a_book_of_one_page_is_none_the_worse_for_it() -> None:
+    """What a single passage answers is answered."""
+    hits = [hit(chunk("# Nodes\n\nA node is a process that computes. Nodes talk over topics."))]
+
+    assert (await look("What is a node?", LocalFinder(), hits=hits)).should_answer
+    assert not (await look("Who sells nodes in Spain?", LocalFinder(), hits=hits)).should_answer

@@ -87,17 +87,18 @@ class Checker:
             self._count(invented_citations=len(mentioned) - len(valid))
         if not valid and listing:
             valid = list(self._last)
-        bare = code if listing else without_markers(piece.text)
+        bare = _unfenced(code) if listing else without_markers(piece.text)
         says = bool(re.search(r"\w", bare))
         if not valid or not says:
             self._count(uncited=int(says))
             return None
-        if self.confidential.given_away_by(bare):
+        if self.confidential.given_away_by(code if listing else bare):  # a fence has words of its own
             self._count(blocked=1)
             return None
         evidence = [_evidence(hit) for number in valid if (hit := self.passage(number)) is not None]
-        judgement = await self.judge.judge(_LEAD.sub("", bare, count=1), evidence)
-        if judgement.verdict == "unverified" and self.confidential.hinted_at_by(bare, evidence):
+        said = bare if listing else _LEAD.sub("", bare, count=1)
+        judgement = await self.judge.judge(said, evidence)
+        if judgement.verdict == "unverified" and self.confidential.hinted_at_by(code if listing else bare, evidence):
             self._count(blocked=1)
             return None
         if judgement.verdict == "contradicted":
@@ -105,7 +106,7 @@ class Checker:
             return None
         for number in valid:
             self._numbers.setdefault(number, len(self._numbers) + 1)
-            self._quotes.setdefault(number, _LEAD.sub("", bare, count=1))
+            self._quotes.setdefault(number, said)
         self._last = tuple(valid)
         text = unlinked(code + "\n" * bool(below) if listing else "") + unlinked(renumbered(below, self._numbers.get))
         text += UNVERIFIED if judgement.verdict == "unverified" else ""
@@ -125,6 +126,11 @@ def _listing(text: str) -> tuple[str, str]:
     closing = max(text.rfind("```"), text.rfind("~~~"))
     end = text.find("\n", closing)
     return (text, "") if end < 0 else (text[:end], text[end:].strip())
+
+
+def _unfenced(listing: str) -> str:
+    """A listing's lines: a part of one of the book's stands there, but not between these fences."""
+    return "\n".join(listing.split("\n")[1:-1])
 
 
 def _evidence(hit: Hit) -> str:

@@ -12,6 +12,7 @@ ENDS = 4  # words at either end
 _LEAD = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+|#{1,6}\s+)?")
 _ITEM = re.compile(r"^\s*(?:>\s*)*(?:[-*+]|\d{1,3}[.)])\s")
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_BOX = re.compile(r"^\s*(?::{3,}|!{3}|\?{3})")  # the rim of a note or warning, which no page shows
 _ID = re.compile(r"\s*\{[:#][^}]*\}\s*$")
 
 
@@ -28,12 +29,13 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start, end, at, fence = -1, 0, 0, ""
     for line in text.split("\n"):
+        rim = not fence and _BOX.match(line) is not None
         mark = _FENCE.match(line)
         alone = line.lstrip().startswith(("|", "#"))
-        if not fence and start >= 0 and (not line.strip() or alone or mark or _ITEM.match(line)):
+        if not fence and start >= 0 and (not line.strip() or rim or alone or mark or _ITEM.match(line)):
             found.append((start, end))
             start = -1
-        if line.strip() and start < 0:
+        if line.strip() and start < 0 and not rim:
             start = at
         end = at + len(line)
         if fence:

@@ -69,7 +69,7 @@ class SecondLook:
         chunk = hits[best].chunk
         return {
             "best": by_passage[0],
-            "second": by_passage[1] if len(by_passage) > 1 else -MOST,
+            "second": by_passage[:2][-1],  # a book of one page has no second passage, and is none the worse for it
             "confidence": _log_odds(confidence),
             "named": _named(question, " ".join((*chunk.trail, chunk.text))),
         }
