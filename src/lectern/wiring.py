@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lectern.answering_ports import ConfidencePolicy
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import Findings, SearchMode
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
@@ -17,7 +18,6 @@ from lectern.domain.replies import Exchange, Reply
 from lectern.home import Home, find_home
 from lectern.ingestion.ingest import IngestRequest
 from lectern.ingestion.replacing import remove
-from lectern.ports import ConfidencePolicy
 from lectern.reading_room import ReadingRoom
 from lectern.retrieval.search import HybridSearch
 from lectern.settings import Settings, load_settings

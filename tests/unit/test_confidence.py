@@ -12,7 +12,6 @@ from lectern.answering.calibration import shipped
 from lectern.answering.confidence import (
     Bar,
     Calibrated,
-    Policy,
     Relevance,
     Thresholds,
     diversity,
@@ -20,12 +19,13 @@ from lectern.answering.confidence import (
     policy_for,
 )
 from lectern.answering.signals import FIELD
+from lectern.answering_ports import ConfidencePolicy
 from lectern.domain.errors import ConfigError
 from lectern.domain.evidence import Hit
 from tests.making import chunk, hit, unit_vector
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
-POLICIES: list[Policy] = [Calibrated(calibration=shipped(LOCAL)), Thresholds(), Relevance()]
+POLICIES: list[ConfidencePolicy] = [Calibrated(calibration=shipped(LOCAL)), Thresholds(), Relevance()]
 QUESTION = "Which quality of service keeps the last message of a topic?"
 
 similarities = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -37,7 +37,7 @@ def hits(values: list[float], text: str = "quality of service of topic number") 
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
-def test_no_hits_is_insufficient_with_every_metric_zero(policy: Policy) -> None:
+def test_no_hits_is_insufficient_with_every_metric_zero(policy: ConfidencePolicy) -> None:
     """Nothing handed out means nothing to answer from, whatever the field holds."""
     metrics = policy.measure(QUESTION, hits([0.9, 0.9]), ())
 
@@ -58,7 +58,7 @@ def test_levels_are_cut_where_the_design_cuts(confidence: float, level: str) -> 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 @given(values=similarities)
-def test_metrics_agree_with_each_other(policy: Policy, values: list[float]) -> None:
+def test_metrics_agree_with_each_other(policy: ConfidencePolicy, values: list[float]) -> None:
     """Min <= average <= max, counts are true, and the level and the decision say the same."""
     found = hits(values)
     metrics = policy.measure(QUESTION, found, found)

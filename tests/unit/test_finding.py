@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from lectern.answering.finding import found_in, readable
 from lectern.answering.quotes import quotes_of
+from lectern.answering_ports import Pieces
 from lectern.domain.errors import ModelDamaged
 from lectern.embedders import pairs
 from lectern.embedders.finding import FINDER, KEPT, MODEL, MOST, PIECE, QUESTION, LocalFinder, log_odds
 from lectern.embedders.sealed import CHECKSUMS, WINDOW
-from lectern.ports import Pieces
 
 PUMP: Pieces = (
     "The pump",

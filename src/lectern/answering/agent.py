@@ -22,12 +22,12 @@ from openai import APIStatusError, OpenAIError
 
 from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
 from lectern.answering.passages import TOOL_NAME, error_response
+from lectern.answering_ports import Assignment, Desk, Spent
 from lectern.domain.errors import ProviderError
 from lectern.domain.queries import QUERY_LENGTH
 from lectern.domain.replies import Exchange
 from lectern.domain.threads import SUMMARY_LENGTH
 from lectern.openai_errors import PROVIDER, meaning
-from lectern.ports import Assignment, Desk, Spent
 
 set_tracing_disabled(True)  # the SDK's signature
 

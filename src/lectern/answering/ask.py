@@ -18,6 +18,7 @@ from lectern.answering.screening import screened
 from lectern.answering.structured import structured_answer
 from lectern.answering.turns import Delta, Entered, EvidenceFound, Question, Replied, ReplyEvent, Staff
 from lectern.answering.words import stems
+from lectern.answering_ports import Assignment, Spent
 from lectern.domain.errors import ProviderTimeout
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.queries import SearchQuery
@@ -31,7 +32,6 @@ from lectern.domain.replies import (
     ReplyState,
     Timings,
 )
-from lectern.ports import Assignment, Spent
 
 FIELD = 10  # hits that confidence is estimated from, whatever a reader asks for
 

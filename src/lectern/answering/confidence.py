@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import Protocol
 
 from lectern.answering.calibration import Calibration, shipped
+from lectern.answering_ports import ConfidencePolicy
 from lectern.domain.errors import ConfigError
 from lectern.domain.evidence import (
     HIGH,
@@ -25,17 +25,6 @@ from lectern.domain.evidence import (
 
 RELEVANT = 0.3  # the fifth design document's min_relevance_score
 POLICIES = ("calibrated", "thresholds", "relevance")
-
-
-class Policy(Protocol):
-    """How confidence is worked out."""
-
-    @property
-    def floor(self) -> float | None:
-        """The cosine below which a hit is noise, where the policy knows one."""
-
-    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
-        """The metrics of what is handed out; `field` are the first hits of the ranking, whatever is handed out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +102,7 @@ class Relevance:
         return _metrics(handed, best, "high" if best >= self.relevant else "low")
 
 
-def policy_for(name: str, fingerprint: str, calibration: Calibration | None = None) -> Policy:
+def policy_for(name: str, fingerprint: str, calibration: Calibration | None = None) -> ConfidencePolicy:
     """The policy of this name for an embedder; `calibration` is the book's own, where it has one."""
     known = calibration or shipped(fingerprint)
     match name:

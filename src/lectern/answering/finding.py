@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lectern.answering.quotes import Quote, quotes_of
-from lectern.ports import Finder
+from lectern.answering_ports import Finder
 
 READABLE = 0.9  # the share of a question's letters that are plain Latin ones
 MOST = 8.0  # log-odds beyond this say no more

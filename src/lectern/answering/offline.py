@@ -16,7 +16,8 @@ from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
 from lectern.answering.sentence_stream import SentenceStream
 from lectern.answering.words import stems
-from lectern.ports import Embedder, Finder
+from lectern.answering_ports import Finder
+from lectern.ports import Embedder
 
 MODEL_NAME = "offline-extractive"
 MOST_WORDS = 90  # of a reply that is more than one quote; the average stays far below

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from lectern.answering.desk import TurnDesk
 from lectern.answering.second_look import SecondLook
+from lectern.answering_ports import ConfidencePolicy
 from lectern.domain.evidence import Hit
 from lectern.domain.queries import Scope, SearchQuery
 from lectern.domain.replies import NearestLesson
-from lectern.ports import ConfidencePolicy
 
 NEAREST = 3
 FIELD = 10

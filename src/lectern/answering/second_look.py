@@ -16,8 +16,8 @@ from pathlib import Path
 
 from lectern.answering.confidence import level_of
 from lectern.answering.finding import MOST, found_in, readable
+from lectern.answering_ports import Finder
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.ports import Finder
 
 WEIGHTS = Path(__file__).with_name("second_look.json")
 ENGLISH = "en"

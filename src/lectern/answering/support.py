@@ -24,9 +24,9 @@ from lectern.answering.sentences import sentences_of
 from lectern.answering.weighing import features, load_weights, weigh
 from lectern.answering.wording import FUNCTION_WORDS
 from lectern.answering.words import stems, telling_stems
+from lectern.answering_ports import Entailment
 from lectern.domain.errors import LecternError
 from lectern.domain.replies import Judgement, Verdict
-from lectern.ports import Entailment
 
 log = logging.getLogger("lectern.judge")
 MOST_PASSAGE = 50_000  # characters; chunks are far smaller

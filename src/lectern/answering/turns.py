@@ -10,11 +10,11 @@ from lectern.answering.desk import Library
 from lectern.answering.outgoing import Confidential
 from lectern.answering.refusing import PolicyOf
 from lectern.answering.second_look import SecondLook
+from lectern.answering_ports import Answerer, Judge
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import ConfidenceMetrics, Hit
 from lectern.domain.queries import Scope, refuse_undecodable
 from lectern.domain.replies import Exchange, Reply, TurnState
-from lectern.ports import Answerer, Judge
 
 MESSAGE_LENGTH = (1, 1000)  # characters after strip
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

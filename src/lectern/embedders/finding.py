@@ -15,7 +15,7 @@ from lectern.embedders.sealed import WEIGHTS, WINDOW
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lectern.ports import Pieces
+    from lectern.answering_ports import Pieces
 
 FINDER = WEIGHTS / "finder"
 MODEL = "lectern-finder-int8.onnx"

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from lectern.answering.confidence import Policy, policy_for
+from lectern.answering.confidence import policy_for
 from lectern.answering.scores import auroc, ece, interval, share_below
 from lectern.answering.second_look import SecondLook
 from lectern.answering.signals import FIELD
+from lectern.answering_ports import ConfidencePolicy
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import LOW
 from lectern.embedders.finding import LocalFinder
@@ -81,7 +82,7 @@ async def measure_refusal(
 
 
 async def _ask(
-    bench: Bench, questions: RefusalSet, policy: Policy, look: SecondLook | None, advance: Advance
+    bench: Bench, questions: RefusalSet, policy: ConfidencePolicy, look: SecondLook | None, advance: Advance
 ) -> list[Outcome]:
     async def one(asked: Asked) -> Outcome:
         found = await bench.lectern.search(asked.text, book=asked.book_id, limit=FIELD)
