@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Table, delete, insert, select
+from functools import cache
+
+from sqlalchemy import Delete, Insert, Table, bindparam, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from lectern.domain.failpoints import reached
 from lectern.records.talk_tables import archived_messages, archived_turns, messages, turns
+
+Way = tuple[Table, Table, str]  # from, to, and the column that says how far
 
 
 async def put_away(connection: AsyncConnection, thread: int, upto: int | None) -> None:
@@ -25,19 +29,21 @@ async def bring_back(connection: AsyncConnection, thread: int, after: int) -> No
 
 
 async def _move(
-    connection: AsyncConnection,
-    way: tuple[Table, Table, str],
-    thread: int,
-    *,
-    upto: int | None = None,
-    after: int | None = None,
+    connection: AsyncConnection, way: Way, thread: int, *, upto: int | None = None, after: int | None = None
 ) -> None:
+    bounds = {name: value for name, value in (("upto", upto), ("after", after)) if value is not None}
+    for statement in _moving(way, frozenset(bounds)):
+        await connection.execute(statement, {"of_thread": thread, **bounds})
+
+
+@cache
+def _moving(way: Way, bounds: frozenset[str]) -> tuple[Insert, Delete]:
+    """Made once: from the eleventh on, every turn of a talk moves an older one."""
     source, target, place = way
-    which = source.c.thread == thread
-    if upto is not None:
-        which &= source.c[place] <= upto
-    if after is not None:
-        which &= source.c[place] > after
+    which = source.c.thread == bindparam("of_thread")
+    if "upto" in bounds:
+        which &= source.c[place] <= bindparam("upto")
+    if "after" in bounds:
+        which &= source.c[place] > bindparam("after")
     names = [column.name for column in source.columns]
-    await connection.execute(insert(target).from_select(names, select(source).where(which)))
-    await connection.execute(delete(source).where(which))
+    return insert(target).from_select(names, select(source).where(which)), delete(source).where(which)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, select
+from sqlalchemy import Column, ColumnElement, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from lectern.domain.errors import Unauthorised
 from lectern.domain.threads import LOCAL_OWNER
 from lectern.records.key_tables import api_keys
+
+_REVOKED = select(api_keys.c.revoked_at).where(api_keys.c.owner == bindparam("of_owner")).with_for_update(read=True)
 
 
 def belongs(column: Column[Any], owner: str) -> ColumnElement[bool]:
@@ -23,6 +25,5 @@ async def refuse_revoked(connection: AsyncConnection, owner: str) -> None:
     revokes the key finds afterwards all that was written before."""
     if owner == LOCAL_OWNER:
         return
-    key = select(api_keys.c.revoked_at).where(api_keys.c.owner == owner.partition("/")[0])
-    if (await connection.execute(key.with_for_update(read=True))).scalar() is not None:
+    if (await connection.execute(_REVOKED, {"of_owner": owner.partition("/")[0]})).scalar() is not None:
         raise Unauthorised("the key was revoked meanwhile; nothing was kept")

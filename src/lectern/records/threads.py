@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, insert, select, tuple_, update
+from sqlalchemy import bindparam, delete, insert, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from lectern.domain.errors import Conflict
@@ -31,6 +31,15 @@ from lectern.records.owners import belongs, refuse_revoked
 from lectern.records.talk_tables import archived_messages, archived_turns, leases, messages, threads, turn_log, turns
 from lectern.records.thread_rows import both, head_of, is_thread, known_row, row_of, said_in, turn_rows, turns_of
 from lectern.records.turn_log import settle
+
+# Made once: every turn needs them.
+_BEGUN, _MESSAGES, _TURNS = insert(threads), insert(messages), insert(turns)
+_CHANGING = ("updated_at", "turn_count", "last_seq", "filters", "topic_summary")
+_GONE_ON = (
+    update(threads)
+    .where(threads.c.number == bindparam("of_number"))
+    .values(archived=0, version=threads.c.version + 1, **{name: bindparam(name) for name in _CHANGING})
+)
 
 
 class SqlThreads:
@@ -137,9 +146,9 @@ class SqlThreads:
             else:
                 number, count, seq = await _begin(connection, (owner, thread_id), turn, beginning, filters), 0, 0
             reached("threads.begun")
-            await connection.execute(insert(messages), turn_bodies.message_rows(number, seq, turn))
+            await connection.execute(_MESSAGES, turn_bodies.message_rows(number, seq, turn))
             reached("threads.said")
-            await connection.execute(insert(turns), turn_bodies.turn_row(number, count + 1, turn))
+            await connection.execute(_TURNS, turn_bodies.turn_row(number, count + 1, turn))
             await archive.put_away(connection, number, seq + 2 - LIVE_MESSAGES)
             await settle(connection, turn.run_id)
             reached("threads.before-commit")
@@ -212,21 +221,21 @@ async def _begin(
     connection: AsyncConnection, name: tuple[str, str], turn: Turn, beginning: Beginning, filters: Json
 ) -> int:
     """A thread with its first turn; under the lease nobody else can have begun it."""
-    new = insert(threads).values(
-        owner=name[0],
-        thread_id=name[1],
-        book_id=beginning.book_id,
-        title=beginning.title,
-        metadata=json.dumps(dict(beginning.metadata)),
-        filters=json.dumps(dict(filters)),
-        created_at=turn.asked_at,
-        updated_at=turn.replied_at,
-        turn_count=1,
-        last_seq=2,
-        archived=0,
-        version=1,
-    )
-    made = await connection.execute(new)
+    new = {
+        "owner": name[0],
+        "thread_id": name[1],
+        "book_id": beginning.book_id,
+        "title": beginning.title,
+        "metadata": json.dumps(dict(beginning.metadata)),
+        "filters": json.dumps(dict(filters)),
+        "created_at": turn.asked_at,
+        "updated_at": turn.replied_at,
+        "turn_count": 1,
+        "last_seq": 2,
+        "archived": 0,
+        "version": 1,
+    }
+    made = await connection.execute(_BEGUN, new)
     return int(made.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
 
 
@@ -239,19 +248,15 @@ async def _go_on(
         raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")
     if row.archived:
         await archive.bring_back(connection, row.number, row.last_seq - LIVE_MESSAGES)
-    await connection.execute(
-        update(threads)
-        .where(threads.c.number == row.number)
-        .values(
-            updated_at=turn.replied_at,
-            turn_count=row.turn_count + 1,
-            last_seq=row.last_seq + 2,
-            archived=0,
-            filters=json.dumps(dict(filters)),
-            topic_summary=summary or threads.c.topic_summary,
-            version=threads.c.version + 1,
-        )
-    )
+    gone_on = {
+        "of_number": row.number,
+        "updated_at": turn.replied_at,
+        "turn_count": row.turn_count + 1,
+        "last_seq": row.last_seq + 2,
+        "filters": json.dumps(dict(filters)),
+        "topic_summary": summary or row.topic_summary,
+    }
+    await connection.execute(_GONE_ON, gone_on)
     return row.number, row.turn_count, row.last_seq
 
 

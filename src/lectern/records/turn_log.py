@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import Row, delete, exists, insert, select, update
+from sqlalchemy import Row, bindparam, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -18,6 +18,14 @@ from lectern.records.leases import live
 from lectern.records.owners import belongs, refuse_revoked
 from lectern.records.talk_tables import leases, turn_log
 from lectern.records.turn_bodies import storable
+
+# Made once: every turn needs them.
+_ATTEMPT = insert(turn_log)
+_REPLIED = (
+    update(turn_log)
+    .where(turn_log.c.run_id == bindparam("of_run"), turn_log.c.state == "running")
+    .values(state="replied", ended_at=bindparam("ended_at"))
+)
 
 
 class SqlTurnLog:
@@ -48,7 +56,7 @@ class SqlTurnLog:
         try:
             async with transaction(self._engine) as connection:
                 await refuse_revoked(connection, run.owner)
-                await connection.execute(insert(turn_log).values(run_id=run.run_id, **values))
+                await connection.execute(_ATTEMPT, {"run_id": run.run_id, **values})
         except IntegrityError:
             open_again = (turn_log.c.state != "replied") & (turn_log.c.thread_id == run.thread_id)
             async with transaction(self._engine) as connection:
@@ -108,8 +116,7 @@ class SqlTurnLog:
 
 async def settle(connection: AsyncConnection, run_id: str) -> None:
     """Within the transaction that keeps a turn: the attempt has its reply, unless somebody cancelled it meanwhile."""
-    running = (turn_log.c.run_id == run_id) & (turn_log.c.state == "running")
-    done = await connection.execute(update(turn_log).where(running).values(state="replied", ended_at=utc_now()))
+    done = await connection.execute(_REPLIED, {"of_run": run_id, "ended_at": utc_now()})
     if not done.rowcount:
         raise Conflict("the run was cancelled while the answer was being made; nothing was kept")
 
