@@ -92,7 +92,7 @@ def test_neither_class_outvotes_the_other() -> None:
 def test_no_signal_speaks_against_the_book() -> None:
     """Where chance makes a signal look harmful it counts nothing, and the others are fitted without it."""
     rows = [
-        replace(row, signals=replace(row.signals, pairs=0.0 if row.covered else 1.0, margin=row.signals.best))
+        replace(row, signals=replace(row.signals, pairs=0.0 if row.covered else 1.0, together=row.signals.best))
         for row in labelled()
     ]
     made = fit(rows, fingerprint="x", notes="")
@@ -100,7 +100,7 @@ def test_no_signal_speaks_against_the_book() -> None:
     weights = dict(zip(made.signals, made.weights, strict=True))
     assert weights["pairs"] == 0
     assert min(made.weights) >= 0
-    assert weights["best"] + weights["margin"] > 3
+    assert weights["best"] + weights["together"] > 3
 
 
 def test_perfectly_told_apart_questions_keep_finite_weights() -> None:
@@ -201,7 +201,7 @@ def test_shipped_parameters_load_and_name_their_embedders() -> None:
         assert shipped(names[name].fingerprint) == names[name]
     assert shipped("acme/new-model/64") == names["generic"]
     assert names["generic"].fingerprint == GENERIC
-    assert not {"best", "margin", "agreement", "joint"} & set(names["generic"].signals)
+    assert not {"best", "joint"} & set(names["generic"].signals)
 
 
 def test_a_books_own_parameters_are_used_while_its_embedder_is_the_same(tmp_path: Path) -> None:
@@ -213,12 +213,25 @@ def test_a_books_own_parameters_are_used_while_its_embedder_is_the_same(tmp_path
     assert stored(tmp_path, "other", "test/tiny/8") is None
 
 
+def test_parameters_of_another_version_are_left_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file whose signals this version does not take is no reason to answer nothing: the shipped ones are used, and
+    the log says what to do. What is damaged otherwise is still an error."""
+    file = tmp_path / "book.json"
+    file.write_text(to_json(MADE).replace('"best"', '"margin"'), encoding="utf-8")
+
+    assert stored(tmp_path, "book", "test/tiny/8") is None
+    assert "lectern calibrate" in caplog.text
+    file.write_text(to_json(MADE).replace('"floor"', '"flaw"'), encoding="utf-8")
+    with pytest.raises(ConfigError, match="is no calibration"):
+        stored(tmp_path, "book", "test/tiny/8")
+
+
 def test_cosines_are_read_on_the_calibrations_scale() -> None:
     """A model whose cosines all lie between 0.6 and 0.9 is stretched to 0…1."""
     stretched = signals_of("node", [hit(chunk("A node."), 0.75), hit(chunk("Else."), 0.5)], zero=0.6, one=0.9)
 
     assert stretched.best == pytest.approx(0.5)
-    assert stretched.margin == pytest.approx(0.25)
+    assert stretched.joint == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -247,14 +260,6 @@ def test_words_far_apart_do_not_stand_together() -> None:
 
     assert (near.covered, near.together) == (1, 1)
     assert (apart.covered, apart.together) == (1, 0.5)
-
-
-def test_agreement_is_the_similarity_of_the_lexical_leader() -> None:
-    """High where both searches lead to one passage, low where the words lead elsewhere."""
-    first, second = hit(chunk("a"), 0.8), hit(chunk("b"), 0.3)
-
-    assert signals_of("x", [replace(first, bm25=9.0), second]).agreement == 0.8
-    assert signals_of("x", [first, replace(second, bm25=9.0)]).agreement == 0.3
 
 
 @given(

@@ -5,6 +5,8 @@ from it only as far as the questions insist."""
 
 from __future__ import annotations
 
+import json
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from lectern.domain.evidence import Hit
 
 if TYPE_CHECKING:
     from lectern.answering.scores import Numbers
+
+log = logging.getLogger("lectern.answering")
 
 SHIPPED = Path(__file__).parent / "calibrations"
 GENERIC = "generic"  # for embedders that nobody has fitted: words alone
@@ -82,6 +86,10 @@ class Labelled:
     weight: float = 1.0
 
 
+class OtherSignals(ConfigError):
+    """A calibration by signals that are not taken any more, or not yet."""
+
+
 _CALIBRATION = TypeAdapter(Calibration)
 
 
@@ -97,10 +105,20 @@ def read(file: Path) -> Calibration:
     except OSError as exc:
         raise ConfigError(f"{file} cannot be read ({exc.strerror}); run: lectern calibrate") from exc
     except ValidationError as exc:
+        kind = ConfigError if _signals_in(file) <= set(NAMES) else OtherSignals
         first = exc.errors(include_url=False)[0]
         where = ".".join(str(step) for step in first["loc"])
         said = f"{where}: {first['msg']}" if where else first["msg"]
-        raise ConfigError(f"{file} is no calibration ({said}); delete it, or run: lectern calibrate") from None
+        raise kind(f"{file} is no calibration ({said}); delete it, or run: lectern calibrate") from None
+
+
+def _signals_in(file: Path) -> set[str]:
+    """The names that a file gives, whatever else is wrong with it."""
+    try:
+        names = json.loads(file.read_bytes())["signals"]
+    except (ValueError, TypeError, KeyError):
+        return set()
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
 @cache
@@ -111,11 +129,16 @@ def shipped(fingerprint: str) -> Calibration:
 
 
 def stored(folder: Path, book_id: str, fingerprint: str) -> Calibration | None:
-    """What `lectern calibrate` made for this book, as long as the book is embedded by the same model."""
+    """What `lectern calibrate` made for this book, as long as the book is embedded by the same model and Lectern takes
+    the same signals."""
     file = folder / f"{book_id}.json"
     if not file.exists():
         return None
-    found = read(file)
+    try:
+        found = read(file)
+    except OtherSignals as exc:
+        log.warning("%s; the shipped parameters are used until then", exc)
+        return None
     return found if found.fingerprint == fingerprint else None
 
 

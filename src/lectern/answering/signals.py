@@ -8,13 +8,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
-from statistics import fmean
 from typing import NamedTuple
 
-import snowballstemmer
-
 from lectern.answering.everyday import telling
-from lectern.answering.words import telling_stems
+from lectern.answering.words import one_edit, stem, telling_stems
 from lectern.domain.evidence import Hit
 
 FIELD = 10  # hits that the signals are taken from
@@ -24,13 +21,6 @@ NEIGHBOURS = 2  # words apart, at most, for a pair to be a pair
 EDITABLE, STEMMED, COMPOUND = 4, 5, 6  # letters that a word needs before another shape of it counts
 
 _WORD = re.compile(r"[^\W_]+")  # `cmd_vel` is two words here: a part may be asked for
-_stemmer = snowballstemmer.stemmer("english")
-
-
-@lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """A word without its ending."""
-    return str(_stemmer.stemWord(word))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +28,6 @@ class Signals:
     """Each 0…1, and each speaks for the book as it rises."""
 
     best: float  # the nearest hit's similarity
-    margin: float  # how far it stands out from the field
-    agreement: float  # similarity of the hit that leads by words: the two searches mean the same passage
     covered: float  # of the question's wording, the most that one hit holds
     together: float  # the same within a few sentences
     joint: float  # the best product of that and the hit's similarity: near in meaning and in words
@@ -47,7 +35,7 @@ class Signals:
 
 
 NAMES = tuple(field.name for field in fields(Signals))
-NOTHING = Signals(best=0, margin=0, agreement=0, covered=0, together=0, joint=0, pairs=0)
+NOTHING = Signals(best=0, covered=0, together=0, joint=0, pairs=0)
 
 
 _Index = Mapping[str, Sequence[int]]  # of a text: where each stem stands
@@ -86,7 +74,6 @@ def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: f
     if not hits:
         return NOTHING
     similarities = [min(max((hit.similarity - zero) / (one - zero), 0.0), 1.0) for hit in hits]
-    leader = max(range(len(hits)), key=lambda number: hits[number].bm25)
     wording = _wording(question)
     texts = [_index(hit) for hit in hits]
     shapes = _shapes(wording, texts)
@@ -94,8 +81,6 @@ def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: f
     together = [wording.share(_together(one)) for one in places]
     return Signals(
         best=max(similarities),
-        margin=max(similarities) - min(fmean(similarities), max(similarities)),
-        agreement=similarities[leader],
         covered=max(wording.share(_held(one)) for one in places),
         together=max(together),
         joint=max(near * close for near, close in zip(similarities, together, strict=True)),
@@ -146,23 +131,13 @@ def _other_shape(word: str, held: set[str]) -> str | None:
     size = len(word)
     if size >= EDITABLE:
         near = (one for one in held if one[0] == word[0] and -1 <= len(one) - size <= 1 and len(one) >= EDITABLE)
-        misspelt = [one for one in near if _one_edit(word, one)]
+        misspelt = [one for one in near if one_edit(word, one)]
         if misspelt:
             return min(misspelt)  # sets have no order; a confidence has
     if size >= COMPOUND:
         longer = [one for one in held if len(one) >= STEMMED and (word.startswith(one) or one.startswith(word))]
         return min(longer, default=None)
     return None
-
-
-def _one_edit(one: str, other: str) -> bool:
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
-    at = next((place for place, letter in enumerate(shorter) if longer[place] != letter), len(shorter))
-    if len(longer) > len(shorter):
-        return longer[at + 1 :] == shorter[at:]
-    if longer[at + 1 :] == shorter[at + 1 :]:
-        return True
-    return longer[at : at + 2] == shorter[at : at + 2][::-1] and longer[at + 2 :] == shorter[at + 2 :]
 
 
 def _places(text: _Index, shapes: dict[str, _Shape]) -> list[_Place]:

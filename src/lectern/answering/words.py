@@ -18,15 +18,27 @@ _stemmer = snowballstemmer.stemmer("english")
 
 
 @lru_cache(maxsize=50_000)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """A word without its ending."""
     return str(_stemmer.stemWord(word))
 
 
 def stems(text: str) -> set[str]:
     """Every word of a text."""
-    return {_stem(word) for word in _WORD.findall(text.lower())}
+    return {stem(word) for word in _WORD.findall(text.lower())}
 
 
 def telling_stems(question: str) -> set[str]:
     """The words that tell what a question is about."""
-    return {_stem(word) for word in _WORD.findall(question.lower()) if word not in _COMMON}
+    return {stem(word) for word in _WORD.findall(question.lower()) if word not in _COMMON}
+
+
+def one_edit(one: str, other: str) -> bool:
+    """Whether two different words are one letter more, less, other or swapped apart."""
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    at = next((place for place, letter in enumerate(shorter) if longer[place] != letter), len(shorter))
+    if len(longer) > len(shorter):
+        return longer[at + 1 :] == shorter[at:]
+    if longer[at + 1 :] == shorter[at + 1 :]:
+        return True
+    return longer[at : at + 2] == shorter[at : at + 2][::-1] and longer[at + 2 :] == shorter[at + 2 :]
