@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import secrets
 import signal
@@ -98,6 +99,8 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             await lectern.jobs.take_up()
             with lectern.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
                 tidying = keep_tidy(lectern.talk.threads, lectern.talk.log, lectern.settings.retention_days)
+                gc.collect()
+                gc.freeze()  # what is here now stays: to look through it for garbage would hold everybody up
                 beside = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
                 await Server(config).serve(sockets=[listener])
                 for task in beside:
