@@ -34,7 +34,8 @@ from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
 
 WRITTEN = ROOT / "examples" / "golden" / "finder" / "written.jsonl"
-BOOK, SQUAD, NQ = "agentfactory", "qa-squad2", "qa-nq"
+BOOKS = {"agentfactory": "book-agentfactory/docs", "curriculum": "book-curriculum/modules"}
+SQUAD, NQ = "qa-squad2", "qa-nq"
 CUT_FROM, A_PART = 260, 200  # words of a corpus' text: too many for one passage, and of what it is cut into
 SHORT, LONG = 15, 180  # words of a passage: too few to be like any other, and as many as are embedded
 LIKE, NEXT = 12, 8  # passages that are looked at for being next in meaning, and that one is drawn from
@@ -66,15 +67,15 @@ class Passage:
         return hashlib.sha256("\n".join(seen).encode()).hexdigest()[:12]
 
 
-def of_book() -> Iterator[Passage]:
-    """The chunks of the book."""
-    folder = SHARED / "book-agentfactory" / "docs"
+def of_book(name: str) -> Iterator[Passage]:
+    """The chunks of a book."""
+    folder = SHARED / BOOKS[name]
     found = survey(folder)
     for source in found.lessons:
         if not any(word in source.source_file.lower() for word in NO_LESSONS):
             for chunk in read_lesson(folder, source, found.manifest).chunks:
                 heading = chunk.section_title or source.lesson_title
-                yield Passage((BOOK, source.source_file, chunk.chunk_index), heading, chunk.text)
+                yield Passage((name, source.source_file, chunk.chunk_index), heading, chunk.text)
 
 
 def of_corpus(name: str) -> Iterator[Passage]:
@@ -108,15 +109,15 @@ async def _embedded(texts: Sequence[str], purpose: Purpose) -> Array:
 def written_rows() -> Iterator[Row]:
     """Of each written question: its passage, the same without the answer, and two passages next in meaning."""
     lines = [json.loads(line) for line in WRITTEN.read_text(encoding="utf-8").splitlines()]
-    names = sorted({line["set"] for line in lines} - {BOOK})
-    passages = [*of_book(), *(passage for name in names for passage in of_corpus(name))]
+    names = sorted({line["set"] for line in lines})
+    passages = [one for name in names for one in (of_book if name in BOOKS else of_corpus)(name)]
     known = {passage.key: passage for passage in passages}
     near = [one for one in passages if len(one.text.split()) >= SHORT and one.pieces]
     cut = [LocalEmbedder().passages((one.heading,), " ".join(one.text.split()[:LONG]))[0] for one in near]
     vectors = asyncio.run(_embedded(cut, "passage"))
     questions = [question for line in lines for question, _ in line["asked"]]
     asked = dict(zip(questions, asyncio.run(_embedded(questions, "question")), strict=True))
-    places = {name: np.array([at for at, one in enumerate(near) if one.key[0] == name]) for name in (BOOK, *names)}
+    places = {name: np.array([at for at, one in enumerate(near) if one.key[0] == name]) for name in names}
     draw, left_out = random.Random(SEED), 0
     for line in lines:
         passage = known.get((line["set"], line["doc"], line["at"]))

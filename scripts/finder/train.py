@@ -29,7 +29,7 @@ from pair_network import WEIGHTS, embedder, head
 from row_files import read
 from tokenizers import Tokenizer
 
-EPOCHS, RATE, BATCH, SEED = 3, 7e-5, 40, 1
+EPOCHS, RATE, BATCH, SEED = 3, 9e-5, 64, 1
 SMOOTH, WARM, LEAST_RATE = 0.02, 0.06, 0.02
 ALIKE = ("squad", "nq")  # kinds whose answers are known by a string: no piece that holds it is better than others
 HELD_OUT = 10  # of so many passages one

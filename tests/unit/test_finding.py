@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.finding import found_in, readable
+from lectern.answering.finding import found_in, pieces_of, readable
 from lectern.answering.quotes import quotes_of
 from lectern.answering_ports import Pieces
 from lectern.domain.errors import ModelDamaged
@@ -97,6 +97,15 @@ async def test_a_list_of_single_words_is_read_as_a_whole() -> None:
     assert odds[kinds.index("list")] == max(odds) > 0
 
 
+def test_a_row_is_read_with_the_heads_of_its_cells() -> None:
+    """`20 s` means nothing unless something says of what; cells that do not match their heads stand as they are."""
+    table = "| Phase | Budget | |\n|---|---|---|\n| grasp | 20 s | twice |\n| place | | |\n"
+    ragged = "| Phase | Budget |\n|---|---|\n| grasp | 20 s | twice |\n"
+
+    assert pieces_of(quotes_of(table)) == ("Phase: grasp | Budget: 20 s | twice", "Phase: place")
+    assert pieces_of(quotes_of(ragged)) == ("grasp | 20 s | twice",)
+
+
 async def test_what_is_kept_does_not_grow() -> None:
     """Numbers of so many passages are kept and no more."""
     finder = LocalFinder()
@@ -172,8 +181,9 @@ async def test_a_question_that_cannot_be_read_prefers_nothing() -> None:
     """Another script than the one it was trained on: all quotes are alike, nothing is called unlikely."""
     question = "پمپ کب شروع ہوتا ہے؟"
 
-    assert not readable(question)
-    assert readable("When does the pump start? (Größe 3)")
+    assert not readable(question, ())
+    assert readable("When does the pump start? (Größe 3)", ())
+    assert not readable("Wann startet sie?", ["Die Pumpe ist laut und hat einen Motor, wenn der Tank nicht leer ist."])
     assert await found_in(LocalFinder(), question, [("", "One sentence is here. Another one is there.")]) == [
         [0.0, 0.0]
     ]

@@ -206,6 +206,26 @@ async def test_a_price_is_told_or_nothing() -> None:
     assert "16 GB" in await WRITER.write("How much memory does the Orin NX have?", [sheet])
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("How tall is the H1 robot?", "The H1 robot is 1.8 m tall."),
+        ("What is the height of the H1 robot?", "| Robot | Height in m |\n|---|---|\n| H1 robot | 1.8 |"),
+        ("How heavy is the H1 robot?", "The H1 robot has a mass of 47 kg."),
+        ("How much does the H1 robot weigh?", "The H1 robot weighs forty-seven kilograms, or 47 if you like."),
+        ("How old is the H1 robot?", "The H1 robot was shown in 2023."),
+        ("How wide is the H1 robot?", "The H1 robot is half a metre wide, so a width of 0.5 will do."),
+    ],
+)
+async def test_a_measure_is_told_or_nothing(question: str, told: str) -> None:
+    """How tall or heavy something is: other numbers about it say nothing of that."""
+    sheet = Passage(number=1, text="The H1 robot has 19 joints and runs for 2 hours at 3 Hz.")
+    other = Passage(number=3, text="The shelf is 1.2 m tall, 2 m wide, weighs 9 kg and is 3 years old.")
+
+    assert await WRITER.write(question, [sheet, other]) == ""
+    assert "[2]" in await WRITER.write(question, [sheet, Passage(number=2, text=told)])
+
+
 async def test_a_year_is_told_or_nothing() -> None:
     """The question for a year is not answered by a sentence without one."""
     vague = Passage(number=1, text="Do not mix releases of ROS 2 on one machine.")
@@ -237,7 +257,7 @@ async def test_a_planted_instruction_is_one_more_sentence(planted: str) -> None:
 async def test_the_books_own_footnotes_are_never_our_citations() -> None:
     """A sentence with a number in brackets would read as a citation; it is not quoted."""
     text = "The first robot weighed 1200 kilograms [4]. The first robot was painted grey."
-    reply = await WRITER.write("How much did the first robot weigh?", [Passage(number=1, text=text)])
+    reply = await WRITER.write("What was the first robot like?", [Passage(number=1, text=text)])
 
     assert "[4]" not in reply
     assert reply == "The first robot was painted grey. [1]"

@@ -94,6 +94,15 @@ async def test_what_cannot_be_read_or_asks_nothing_is_left_alone(question: str, 
     assert finder.asked == []
 
 
+async def test_a_book_in_another_language_need_not_say_so() -> None:
+    """Nobody declared the language, so it counts as English; its little words tell, and the policy's word stands."""
+    german = "Die Pumpe läuft um sechs an, wenn der Tank voll ist. Sie ist nicht laut und hat einen Motor aus Eisen."
+    finder = Says(-8.0)
+
+    assert await look("Wann startet die Pumpe?", finder, "en", [hit(chunk(german))]) == sure()
+    assert await look("When does the pump start?", finder, "en") != sure()
+
+
 async def test_without_passages_nothing_changes() -> None:
     """There is nothing to look at."""
     assert await SecondLook(Says(-9)).at("Why?", [], sure(), "en") == sure()

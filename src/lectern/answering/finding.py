@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from lectern.answering.languages import english
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering_ports import Finder
 
@@ -14,18 +15,18 @@ MOST = 8.0  # log-odds beyond this say no more
 _LETTERS = re.compile(r"[^\W\d_]")
 
 
-def readable(question: str) -> bool:
-    """Whether the finder can make anything of it. It was trained on English; whoever knows the book's language asks
-    about that too."""
+def readable(question: str, texts: Sequence[str]) -> bool:
+    """Whether the finder can make anything of it: it was trained on English."""
     letters = _LETTERS.findall(question)
-    return bool(letters) and sum(letter.isascii() for letter in letters) >= READABLE * len(letters)
+    plain = sum(letter.isascii() for letter in letters) >= READABLE * len(letters)
+    return bool(letters) and plain and english(texts)
 
 
 async def found_in(finder: Finder, question: str, passages: Sequence[tuple[str, str]]) -> list[list[float]]:
     """For each quote of each passage, given as heading and text, how likely it is that it answers; none is likelier
-    than the others where the finder cannot read the question."""
+    than the others where the finder cannot read them."""
     quotes = [quotes_of(text) for _, text in passages]
-    if not readable(question):
+    if not readable(question, [text for _, text in passages]):
         return [[0.0] * len(some) for some in quotes]
     searched = [(heading, pieces_of(some)) for (heading, _), some in zip(passages, quotes, strict=True)]
     found = await finder.find(question, searched)
@@ -33,13 +34,27 @@ async def found_in(finder: Finder, question: str, passages: Sequence[tuple[str, 
 
 
 def pieces_of(quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """What is read: a listing with the line that introduces it, a list by its items, and as a whole where these are too
-    short to be quotes."""
+    """What is read: a listing with the line that introduces it, a row with the head of each cell, a list by its items,
+    and as a whole where these are too short to be quotes."""
     return tuple(_flat(_introduced(quote)) for quote in quotes if quote.kind != "list" or not _items(quote, quotes))
 
 
 def _introduced(quote: Quote) -> str:
-    return f"{quote.before} {quote.text}" if quote.kind == "code" else quote.text
+    match quote.kind:
+        case "code":
+            return f"{quote.before} {quote.text}"
+        case "row":
+            return _headed(quote.text.split("|"), quote.before.split("|"))
+        case _:
+            return quote.text
+
+
+def _headed(cells: Sequence[str], heads: Sequence[str]) -> str:
+    """`grasp | 20 s` below `Phase | Budget`: `Phase: grasp | Budget: 20 s`."""
+    if len(cells) != len(heads):
+        return " | ".join(cells)
+    pairs = [(head.strip(), cell.strip()) for head, cell in zip(heads, cells, strict=True)]
+    return " | ".join(f"{head}: {cell}" if head else cell for head, cell in pairs if cell)
 
 
 def _items(listed: Quote, quotes: Sequence[Quote]) -> list[Quote]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lectern.answering.confidence import level_of
 from lectern.answering.finding import MOST, found_in, readable
+from lectern.answering.respelling import respelt
 from lectern.answering_ports import Finder
 from lectern.domain.evidence import ConfidenceMetrics, Hit
 
@@ -51,7 +52,9 @@ class SecondLook:
     ) -> ConfidenceMetrics:
         """The metrics, less sure where these passages, the best of the ranking, hardly answer; as they were where the
         finder cannot read, and where nothing is asked: whoever names a subject is shown what the book has on it."""
-        if not hits or not language.startswith(ENGLISH) or not readable(question) or not asks(question):
+        if not hits or not language.startswith(ENGLISH) or not asks(question):
+            return metrics
+        if not readable(question, [hit.chunk.text for hit in hits[:PASSAGES]]):
             return metrics
         signals = await self.signals(question, hits, metrics.confidence)
         confidence = min(metrics.confidence, probability(signals, learnt()))
@@ -62,7 +65,8 @@ class SecondLook:
         """What speaks for an answer being there."""
         hits = hits[:PASSAGES]
         passages = [(hit.chunk.section_title or hit.chunk.page_title or "", hit.chunk.text) for hit in hits]
-        askings = await asyncio.gather(*(found_in(self.finder, part, passages) for part in parts_of(question)))
+        asked = respelt(question, [text for _, text in passages])
+        askings = await asyncio.gather(*(found_in(self.finder, part, passages) for part in parts_of(asked)))
         odds = [[max(each) for each in zip(*some, strict=True)] for some in zip(*askings, strict=True)]
         by_passage = sorted((_together(some) for some in odds), reverse=True)
         best = max(range(len(hits)), key=lambda place: max(odds[place], default=-MOST))
@@ -71,7 +75,7 @@ class SecondLook:
             "best": by_passage[0],
             "second": by_passage[:2][-1],  # a book of one page has no second passage, and is none the worse for it
             "confidence": _log_odds(confidence),
-            "named": _named(question, " ".join((*chunk.trail, chunk.text))),
+            "named": _named(asked, " ".join((*chunk.trail, chunk.text))),
         }
 
 
@@ -82,7 +86,7 @@ def asks(text: str) -> bool:
 
 def parts_of(question: str) -> list[str]:
     """The question, and where it is made of several, these too: a passage that answers one of them is one to show."""
-    parts = [part for part in _SENTENCE.split(question.strip()) if part.endswith("?") and readable(part)]
+    parts = [part for part in _SENTENCE.split(question.strip()) if part.endswith("?") and readable(part, ())]
     asked = [part for part in parts if len(part.split()) >= LEAST_WORDS and part != question.strip()]
     return [question, *asked[:MOST_PARTS]]
 

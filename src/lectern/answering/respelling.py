@@ -1,0 +1,42 @@
+"""A question in the passages' spelling. The finder knows words and not their misspellings: asked for a `gyrosope`, it
+finds nothing about gyroscopes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from lectern.answering.everyday import telling
+from lectern.answering.words import one_edit, stem
+
+LEAST = 5  # letters: shorter words are too near to each other
+
+_WORD = re.compile(r"[^\W\d_]+")
+_PLAIN = re.compile(r"(?<![\w`./-])[^\W\d_]+(?![\w`/-])")  # no part of a name with digits, of a path or of code
+
+
+def respelt(question: str, texts: Sequence[str]) -> str:
+    """The question, with each rare word that no text has written as the word of theirs that is one letter apart; the
+    most frequent of these, if there are several."""
+    held = sum((_words_of(text) for text in texts), Counter[str]())
+    known = {stem(word) for word in held}
+
+    def spelt(found: re.Match[str]) -> str:
+        word = found.group().lower()
+        if len(word) < LEAST or stem(word) in known or telling(stem(word)) < 1:
+            return found.group()
+        near = [one for one in held if len(one) >= LEAST and one[0] == word[0] and _near(word, one)]
+        return min(near, key=lambda one: (-held[one], one), default=found.group())
+
+    return _PLAIN.sub(spelt, question)
+
+
+def _near(word: str, other: str) -> bool:
+    return abs(len(word) - len(other)) <= 1 and one_edit(word, other)
+
+
+@lru_cache(maxsize=256)  # the passages that readers ask for come up again and again
+def _words_of(text: str) -> Counter[str]:
+    return Counter(word.lower() for word in _WORD.findall(text))
