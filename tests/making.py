@@ -84,7 +84,6 @@ def hit(one: Chunk, similarity: float = 0.6, rank: int = 1) -> Hit:
         score=similarity,
         similarity=similarity,
         lexical=similarity,
-        bm25=1.0,
         windows=(unit_vector(one.text),),
     )
 

@@ -54,7 +54,10 @@ class ReadingRoom:
         where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
         found = await stand.index.read(lambda view: view.chunks(where))
         if not found:
-            raise UnknownLesson(f"{where.book_id!r} has no lesson {parent_doc_id!r}", field="parent_doc_id")
+            raise UnknownLesson(
+                f"{where.book_id!r} has no lesson {parent_doc_id!r}; search results and `outline --json` have its id",
+                field="parent_doc_id",
+            )
         return found
 
     async def lesson_in(self, where: ChunkFilter) -> list[IndexedChunk]:

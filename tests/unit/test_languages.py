@@ -44,6 +44,31 @@ OTHERS = {
         "Düğüm, grafikte kendi adı olan bir katılımcıdır. Bu robot çok hızlı değil, ama pil bittiği için "
         "istasyona döner ve daha sonra bir komut ile başlar. "
     ),
+    "Danish": (
+        "En knude er en deltager i grafen, som har sit eget navn. Når batteriet er tomt, kører robotten til "
+        "stationen og venter, men det er ikke noget problem for den. "
+    ),
+    "Norwegian": (
+        "En node er en deltaker i grafen som har sitt eget navn. Når batteriet er tomt, kjører roboten til "
+        "stasjonen og venter der, men det er ikke et problem for den. "
+    ),
+    "Czech": (
+        "Uzel je účastník grafu, který má vlastní jméno. Když je baterie prázdná, robot se vrací do stanice a "
+        "čeká, ale to není problém, protože se může nabít a také jede pro další. "
+    ),
+    "Romanian": (
+        "Un nod este un participant la graf care are un nume propriu. Când bateria este goală, robotul se "
+        "întoarce la stație și nu se mai mișcă, pentru că trebuie pornit din nou cu o comandă. "
+    ),
+    "Hungarian": (
+        "A csomópont a gráf egy résztvevője, amely saját névvel rendelkezik. Ha az akkumulátor lemerül, a "
+        "robot visszatér, és nem mozog, mert meg kell várni, hogy egy parancs elindítsa, de ez nem baj. "
+    ),
+    "Russian": (
+        "Узел — это участник графа, у которого есть своё имя. Когда батарея разряжена, робот возвращается на "
+        "станцию и ждёт команды. "
+    ),
+    "Urdu": ("نوڈ گراف کا ایک شریک ہے جس کا اپنا نام ہوتا ہے۔ جب بیٹری خالی ہو جائے تو روبوٹ اسٹیشن پر واپس آتا ہے۔ "),
 }
 
 

@@ -210,20 +210,37 @@ async def test_a_price_is_told_or_nothing() -> None:
     ("question", "told"),
     [
         ("How tall is the H1 robot?", "The H1 robot is 1.8 m tall."),
-        ("What is the height of the H1 robot?", "| Robot | Height in m |\n|---|---|\n| H1 robot | 1.8 |"),
+        ("How tall is the H1 robot?", "| Robot | Height in m |\n|---|---|\n| H1 robot | 1.8 |"),
+        ("How tall is the H1 robot?", "The H1 robot is hundreds of feet tall, or two thousand metres."),
+        ("How tall is the H1 robot?", "The H1 robot is as tall as a grown man."),
         ("How heavy is the H1 robot?", "The H1 robot has a mass of 47 kg."),
-        ("How much does the H1 robot weigh?", "The H1 robot weighs forty-seven kilograms, or 47 if you like."),
-        ("How old is the H1 robot?", "The H1 robot was shown in 2023."),
-        ("How wide is the H1 robot?", "The H1 robot is half a metre wide, so a width of 0.5 will do."),
+        ("How much does the H1 robot weigh?", "The H1 robot weighs half a ton."),
     ],
 )
 async def test_a_measure_is_told_or_nothing(question: str, told: str) -> None:
-    """How tall or heavy something is: other numbers about it say nothing of that."""
-    sheet = Passage(number=1, text="The H1 robot has 19 joints and runs for 2 hours at 3 Hz.")
-    other = Passage(number=3, text="The shelf is 1.2 m tall, 2 m wide, weighs 9 kg and is 3 years old.")
+    """How tall or heavy something is: other numbers about it, and its brother's, say nothing of that."""
+    sheet = Passage(number=1, text="The H1 robot has 19 joints, a 5G modem, walks at 3.3 m/s and runs for 2 hours.")
+    brother = Passage(number=3, text="The G1 robot is 1.3 m tall and weighs 35 kg.")
 
-    assert await WRITER.write(question, [sheet, other]) == ""
-    assert "[2]" in await WRITER.write(question, [sheet, Passage(number=2, text=told)])
+    assert await WRITER.write(question, [sheet, brother]) == ""
+    assert "[2]" in await WRITER.write(question, [sheet, brother, Passage(number=2, text=told)])
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("How wide is the field of view of the camera?", "The field of view of the camera is 90 degrees."),
+        (
+            "How old may a transform be before the lookup fails?",
+            "If a transform is older than 10 s the lookup fails.",
+        ),
+        ("What is the height of a binary tree?", "The height of a binary tree is its longest path from the root."),
+        ("What year was Gazebo started?", "Work began at USC in 2002."),
+    ],
+)
+async def test_what_has_no_plain_measure_is_left_to_the_ranking(question: str, told: str) -> None:
+    """Width, age and height are asked of many things that no unit of length or time measures."""
+    assert "[1]" in await WRITER.write(question, [Passage(number=1, text=told)])
 
 
 async def test_a_year_is_told_or_nothing() -> None:

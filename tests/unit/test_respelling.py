@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lectern.answering.everyday import telling
 from lectern.answering.respelling import respelt
+from lectern.answering.wording import stem
 
 TEXTS = [
     "The gyroscope of the Jetson Orin board drifts. Whisper runs on it, and so does Gazebo.",
@@ -19,13 +21,14 @@ WORD = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x17F)
     ("asked", "read"),
     [
         ("how much noise does a usual gyrosope have", "how much noise does a usual gyroscope have"),  # one less
-        ("Which Gazeebo version is it?", "Which gazebo version is it?"),  # one more
-        ("Does wisper run on a Jeston?", "Does whisper run on a jetson?"),  # swapped
-        ("what is the Eular method", "what is the euler method"),  # another
+        ("which gazeebo version is it", "which gazebo version is it"),  # one more
+        ("does wihsper run on it", "does whisper run on it"),  # swapped
+        ("what is the eular method", "what is the euler method"),  # another
         ("Which gyroscopes drift?", "Which gyroscopes drift?"),  # the same word in another form
         ("Is there a giroscopp?", "Is there a giroscopp?"),  # two letters
         ("What is an orrin?", "What is an orrin?"),  # `Orin` has too few letters
         ("What is /whispr/node or `Gazeebo` or Whispr2?", "What is /whispr/node or `Gazeebo` or Whispr2?"),  # names
+        ("When was Wisper made, and by Gazeebo?", "When was Wisper made, and by Gazeebo?"),  # perhaps other people's
         ("Which other methods are there?", "Which other methods are there?"),
     ],
 )
@@ -34,16 +37,33 @@ def test_a_misspelt_word_is_read_as_the_passages_write_it(asked: str, read: str)
     assert respelt(asked, TEXTS) == read
 
 
-@given(st.lists(WORD, max_size=12), st.lists(WORD, max_size=12))
-def test_nothing_but_rare_unknown_words_is_changed(asked: list[str], held: list[str]) -> None:
-    """The words stay in number and place, what the passages have stays as it is, and reading again changes nothing."""
-    question, text = " ".join(asked), " ".join(held)
+@given(st.lists(WORD, min_size=1, max_size=8), st.data())
+def test_only_rare_lower_case_words_are_changed(held: list[str], data: st.DataObject) -> None:
+    """Words keep their number and places, become words that the passages have, and are not changed again."""
+    text = " ".join(held)
+    asked = [data.draw(st.one_of(st.just(word), _misspelt(word), WORD)) for word in held]
+    question = " ".join(asked)
     read = respelt(question, [text])
 
     assert len(read.split()) == len(asked)
-    assert all(
-        now == word or now in {one.lower() for one in held} for now, word in zip(read.split(), asked, strict=True)
-    )
+    for now, word in zip(read.split(), asked, strict=True):
+        assert now == word or (word.islower() and now in {one.lower() for one in held})
     assert respelt(read, [text]) == read
     assert respelt(text, [text]) == text
     assert respelt(question, []) == question
+
+
+@given(st.lists(st.text("abcdefghijklmnopqrstuvwxyz", min_size=7, max_size=12), min_size=1, max_size=3, unique=True))
+def test_a_letter_lost_is_found_again(held: list[str]) -> None:
+    """Unless what is left over is a word by itself, or near to another of theirs."""
+    word = held[0]
+    lost = word[:3] + word[4:]
+    read = respelt(lost, [" ".join(held)])
+
+    assert read in {lost, *held}
+    if read == lost:
+        assert stem(lost) in {stem(one) for one in held} or telling(stem(lost)) < 1
+
+
+def _misspelt(word: str) -> st.SearchStrategy[str]:
+    return st.integers(1, max(1, len(word) - 1)).map(lambda at: word[:at] + word[at + 1 :] or word)

@@ -154,7 +154,7 @@ class _Turn:
             stream=self._question.stream,
         )
         low = metrics.confidence_level == "low"
-        opening = f"{self._staff.rules.disclaimer} " if low else ""
+        opening = f"{self._staff.rules.disclaimer}\n\n" if low else ""
         async with aclosing(self._staff.answerer.write(task)) as pieces:  # type: ignore[type-var]  # a generator
             async for piece in pieces:
                 if isinstance(piece, Spent):
@@ -173,7 +173,7 @@ class _Turn:
         used = {citation.hit.chunk.id for citation in citations}
         handed = list(self._desk.handed.values())
         return Answer(
-            text=f"{self._staff.rules.disclaimer} {checker.text}" if low else checker.text,
+            text=f"{self._staff.rules.disclaimer}\n\n{checker.text}" if low else checker.text,
             citations=citations,
             statements=tuple(checker.statements),
             considered=tuple(hit for hit in handed if hit.chunk.id not in used),

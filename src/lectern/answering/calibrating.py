@@ -112,6 +112,8 @@ async def calibrate(
     before, after = figures(was, rest), figures(fitted(first), rest)
     better = after.log_loss < before.log_loss
     now = fitted([row for _, row in rows]) if better else was
+    if kept is None and not better:
+        (folder / f"{book_id}.json").unlink(missing_ok=True)  # of another embedder or version: nobody reads it
     return CalibrationReport(
         book_id=book_id,
         fingerprint=fingerprint,

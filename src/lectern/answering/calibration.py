@@ -137,9 +137,15 @@ def stored(folder: Path, book_id: str, fingerprint: str) -> Calibration | None:
     try:
         found = read(file)
     except OtherSignals as exc:
-        log.warning("%s; the shipped parameters are used until then", exc)
+        _warn_once(str(exc))
         return None
     return found if found.fingerprint == fingerprint else None
+
+
+@cache
+def _warn_once(said: str) -> None:
+    """A server asks for a book's parameters with every question."""
+    log.warning("%s; the shipped parameters are used until then", said)
 
 
 def fit(

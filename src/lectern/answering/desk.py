@@ -161,7 +161,6 @@ class TurnDesk:
             score=0.0,
             similarity=self._similarity(windows),
             lexical=0.0,
-            bm25=0.0,
             windows=windows,
         )
 

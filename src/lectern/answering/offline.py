@@ -4,19 +4,20 @@ passages say is never obeyed, only ranked and quoted, so an instruction planted 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import dedent
 
 from lectern.answering.definitions import defines, term_asked
 from lectern.answering.finding import found_in
 from lectern.answering.markers import has_marker
+from lectern.answering.naming import Meant
 from lectern.answering.question_types import asked_for, must_hold
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
 from lectern.answering.respelling import respelt
 from lectern.answering.sentence_stream import SentenceStream
-from lectern.answering.words import stems, telling_stems
+from lectern.answering.words import stems
 from lectern.answering_ports import Finder
 from lectern.ports import Embedder
 
@@ -32,10 +33,6 @@ UNRELATED = 0.2  # cosine: a quote below it that shares no word with the questio
 REPEATS = 0.8  # share of words in common from which a second quote says nothing new
 DEFINING = ("sentence", "item")  # kinds of quotes that can say what a thing is
 HEADED = 3  # cells from which a row needs the head of its table to be understood
-
-_MEASURING = stems(
-    "did had tall high height wide width heavy weight weigh old age year cost price expensive cheap pay release"
-)
 
 _ENDED = re.compile(r"[.!?…。！？۔][\"'”’)*_`]*$")
 _REFERS = re.compile(  # says where, not what: `See [lesson 1.2](…).`
@@ -111,7 +108,7 @@ class OfflineWriter:
 def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Sequence[float]]) -> list[Found]:
     """All that could be quoted; code only where it was asked for, by kind or by name."""
     code = asked_for(question) == "code" or _IDENTIFIER.search(question) is not None
-    needed = _needed_by(question)
+    needed, meant = must_hold(question), Meant(question)
     return [
         Found(
             # the book's own footnotes would read as our citations
@@ -124,26 +121,11 @@ def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Seque
         for passage, of_quotes in zip(passages, odds, strict=True)
         for quote, likely in zip(quotes_of(passage.text), of_quotes, strict=True)
         if (code or quote.kind != "code")
-        and needed(quote, passage)
+        and (needed is None or needed(f"{quote.before} {quote.text}" if quote.kind == "row" else quote.text))
+        and not meant.another((passage.heading, quote.heading, quote.before, quote.text))
         and not has_marker(quote.text)
         and not _REFERS.fullmatch(quote.text)
     ]
-
-
-def _needed_by(question: str) -> Callable[[Quote, Passage], bool]:
-    """What a quote must hold, and that it is about what was asked: of many lengths only those of the thing itself say
-    how tall it is."""
-    held = must_hold(question)
-    if held is None:
-        return lambda _quote, _passage: True
-    about = telling_stems(question) - _MEASURING
-
-    def fits(quote: Quote, passage: Passage) -> bool:
-        around = f"{passage.heading} {quote.heading} {quote.before} {quote.text}"
-        told = f"{quote.before} {quote.text}" if quote.kind == "row" else quote.text
-        return held(told) and (not about or not about.isdisjoint(stems(around)))
-
-    return fits
 
 
 def _unrelated(signals: Signals) -> bool:

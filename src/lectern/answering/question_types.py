@@ -80,24 +80,29 @@ _PRICES = _any_case(
     r"[$€£¥₹]\s?\d[\d,.]*(?:\s|[.,;)]|$)|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\bfree\b"
     r"|\b(?:costs?|priced?) (?:about|around|roughly|approximately|nothing|less|more|between|from|over|under|as much)\b"
 )
-_LENGTHS = r"(?:[mck]?m|met(?:er|re)s?|\w+met(?:er|re)s?|inch(?:es)?|ft|feet|foot|yards?|miles?)"
-_WEIGHTS = r"(?:k?g|grams?|kilos?|kilograms?|tons?|tonnes?|lbs?|pounds?|ounces?|oz)"
-_AMOUNT = r"(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|half)\b)[\d.,]*[\s-]?"
-# What is asked, and what a text must hold that tells it: a number in such a unit, or a head that names the measure.
+_AMOUNT = (
+    r"(?:\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twenty|half|several|many|hundreds|thousands|dozens))"
+    r"(?:[\s-](?:hundreds?|thousands?|millions?|billions?|an?|of)\b(?: of)?)?[\s-]?"
+)
+_LENGTHS = r"(?:(?-i:[mck]?m)|(?:\w*met(?:er|re)|inch|ft|feet|foot|yard|mile|storey|story|stories|floor)(?:e?s)?)"
+_WEIGHTS = r"(?:(?-i:[mk]?g|t|lbs?|oz)|(?:\w*gram(?:me)?|kilo|ton|tonne|pound|ounce)s?)"
+# What is asked, and what a text must hold that tells it: a number in such a unit, or a comparison with something else.
 _MEASURED = tuple(
-    (_any_case(asked), _any_case(rf"{_AMOUNT}{units}(?!\w)|{said}"))
+    (_any_case(asked), _any_case(rf"{_AMOUNT}{units}(?![\w/])|{said}"))
     for asked, units, said in (
-        (r"^\W*how tall\b|\b(?:what|which)\b.*\bheight of\b", _LENGTHS, r"\b(?:height|tall)\b.*\d"),
-        (r"\bhow wide\b", _LENGTHS, r"\b(?:width|wide)\b.*\d"),
-        (r"\bhow heavy\b|\bhow much (?:does|do|did|will|can)\b.*\bweigh\b", _WEIGHTS, r"\b(?:weigh\w*|mass)\b.*\d"),
-        (r"\bhow old\b", r"(?:years?|months?|days?|weeks?|decades?|centur\w+)", r"\b(?:1\d{3}|20\d\d)\b|\bages?\b.*\d"),
+        (r"^\W*how tall\b", _LENGTHS, r"\b(?:height\b.*\d|as tall as|taller than)"),
+        (
+            r"^\W*how heavy\b|^\W*how much (?:does|do|did|will|can)\b.*\bweigh\b",
+            _WEIGHTS,
+            r"\b(?:(?:weigh\w*|mass)\b.*\d|as heavy as|heavier than|lighter than)",
+        ),
     )
 )
 
 
 def must_hold(question: str) -> Callable[[str], bool] | None:
-    """What a text must hold to answer at all, where that is plain: money for a price, a date for a year, metres for a
-    height. A data sheet has many numbers, and none of them says what a thing costs."""
+    """What a text must hold to answer at all, where that is plain: money for a price, a date for a year, metres for
+    how tall. A data sheet has many numbers, and none of them says what a thing costs."""
     if _PRICED.search(question):
         return lambda text: _PRICES.search(text) is not None
     if _DATED.search(question):

@@ -75,7 +75,7 @@ class SecondLook:
             "best": by_passage[0],
             "second": by_passage[:2][-1],  # a book of one page has no second passage, and is none the worse for it
             "confidence": _log_odds(confidence),
-            "named": _named(asked, " ".join((*chunk.trail, chunk.text))),
+            "named": _named(question, " ".join((*chunk.trail, chunk.text))),
         }
 
 

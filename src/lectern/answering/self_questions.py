@@ -15,7 +15,8 @@ from pathlib import Path
 
 from lectern.answering.everyday import telling
 from lectern.answering.sentences import sentences_of
-from lectern.answering.words import stem, telling_stems
+from lectern.answering.wording import stem
+from lectern.answering.words import telling_stems
 from lectern.domain.chunks import Chunk
 
 FAR = Path(__file__).parent / "far_questions.txt"

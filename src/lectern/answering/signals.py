@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lectern.answering.everyday import telling
-from lectern.answering.words import one_edit, stem, telling_stems
+from lectern.answering.wording import stem
+from lectern.answering.words import one_edit, telling_stems
 from lectern.domain.evidence import Hit
 
 FIELD = 10  # hits that the signals are taken from

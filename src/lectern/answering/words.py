@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
-import snowballstemmer
+from lectern.answering.wording import stem
 
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -14,13 +13,6 @@ _COMMON = frozenset(
     "them then there these they this those to up us use used using was we were what when where which who whom why will "
     "with would you your".split()
 )
-_stemmer = snowballstemmer.stemmer("english")
-
-
-@lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """A word without its ending."""
-    return str(_stemmer.stemWord(word))
 
 
 def stems(text: str) -> set[str]:

@@ -38,9 +38,9 @@ def books(
         typer.echo(f"   {book['total_chunks']} chunks · {book['fingerprint']} · {latest}")
 
 
-def outline(book: BookArgument = None, *, direct: Direct = False, json: Json = False) -> None:
+def outline(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
     """Show a book's modules, chapters and lessons."""
-    found = carry(only("outline", {"book": book}, direct=direct))
+    found = carry(only("outline", {"book": book or named}, direct=direct))
     if json:
         print_json(found)
         return
@@ -54,7 +54,12 @@ def outline(book: BookArgument = None, *, direct: Direct = False, json: Json = F
 
 
 def lesson(
-    parent_doc_id: Annotated[str, typer.Argument(metavar="ID", help="The lesson's parent_doc_id, as search shows it.")],
+    parent_doc_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The lesson's id (parent_doc_id), as `lectern search` shows it after `lesson`."
+        ),
+    ],
     book: Book = None,
     *,
     direct: Direct = False,
@@ -71,9 +76,9 @@ def lesson(
         typer.echo(f"{chunk['text']}\n")
 
 
-def chunks(book: BookArgument = None, *, direct: Direct = False, json: Json = False) -> None:
+def chunks(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
     """List every chunk that the index really holds; with --json one object a line."""
-    for line in carry(_all("chunks", {"book": book}, direct=direct)):
+    for line in carry(_all("chunks", {"book": book or named}, direct=direct)):
         if json:
             print_json(line)
         else:

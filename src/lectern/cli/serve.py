@@ -140,8 +140,8 @@ def _warn_of_sqlite(database: Path) -> None:
     """Some versions can damage a write-ahead log that two programs write; Lectern alone is one, with one connection."""
     if _faulty(sqlite3.sqlite_version_info):
         typer.echo(
-            f"lectern: SQLite {sqlite3.sqlite_version} can damage a database that two programs write at once (mended "
-            f"in 3.51.3). Lectern is one program: let no other write {database}, and do not put it on a network drive",
+            f"lectern: nothing to do as long as no other program writes {database} and it is on no network drive: "
+            f"SQLite {sqlite3.sqlite_version} can damage a database that two programs write at once (mended in 3.51.3)",
             err=True,
         )
 

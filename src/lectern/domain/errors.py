@@ -15,6 +15,7 @@ LecternError
     WrongBook           another folder under this name, or too much would go
   ConfigError         the operator can fix it       409 / exit 2
     IndexMismatch       built by another model or an older schema
+    OtherSignals        a calibration by signals of another version
     IndexDamaged        the files of the index do not load   503
     ModelDamaged        the weights are not the ones that were shipped
     InUse               another process owns the data

@@ -34,7 +34,6 @@ class Hit:
     score: float  # 0…1, what the order follows
     similarity: float  # cosine, clamped to 0…1
     lexical: float  # 0…1, BM25 against the best candidate's
-    bm25: float  # as the engine counts it, over this book alone
     windows: tuple[Sequence[float], ...]  # the chunk's own vectors, each of unit length
     before: tuple[Chunk, ...] = ()  # neighbours within the lesson, in its order
     after: tuple[Chunk, ...] = ()

@@ -38,7 +38,7 @@ async def _move(
 
 @cache
 def _moving(way: Way, bounds: frozenset[str]) -> tuple[Insert, Delete]:
-    """Made once: from the eleventh on, every turn of a talk moves an older one."""
+    """Made once: from the 26th on, every turn of a talk moves an older one."""
     source, target, place = way
     which = source.c.thread == bindparam("of_thread")
     if "upto" in bounds:

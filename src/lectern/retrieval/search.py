@@ -51,7 +51,6 @@ class HybridSearch:
                 score=one.score,
                 similarity=one.similarity,
                 lexical=one.lexical,
-                bm25=one.candidate.bm25,
                 windows=read[one.candidate.id].vectors,
                 before=around[one.candidate.id].before,
                 after=around[one.candidate.id].after,

@@ -1,0 +1,43 @@
+"""What a question names, and whether a text speaks of its brother instead: of the G1 where the H1 was asked about. To a
+network the two are nearly the same word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# A mark of letters and digits, such as a model or a version has: H1, RT-2, D435i, v3.
+_MARK = re.compile(r"(?<![\w.])(?:[^\W\d_]+-?\d+|\d+[^\W\d_])[^\W_]*(?![\w])")
+_UNIT = re.compile(
+    r"\d+(?:[kmgt]?b|[cmk]?m|[mnµ]?s|[km]?g|[kmg]?hz|k|x|d|v|w|a|h|th|st|nd|rd|px|fps|dof)", re.IGNORECASE
+)
+WORD = 3  # letters from which they are a word and not a mark
+
+
+class Meant:
+    """The marks that a question names."""
+
+    def __init__(self, question: str) -> None:
+        self._marks = marks_of(question)
+        self._shapes = {_shape(mark) for mark in self._marks}
+
+    def another(self, texts: Sequence[str]) -> bool:
+        """Whether these say nothing of what was named, but name another of the same make."""
+        if not self._marks:
+            return False
+        here = set().union(*map(marks_of, texts))
+        return self._marks.isdisjoint(here) and any(_shape(mark) in self._shapes for mark in here)
+
+
+def marks_of(text: str) -> set[str]:
+    """The marks in a text, in small letters; numbers with their unit are none."""
+    return {mark.lower() for mark in _MARK.findall(text) if not _UNIT.fullmatch(mark)}
+
+
+def _shape(mark: str) -> str:
+    """Of one shape are H1 and G1, RT-1 and GR-2, ros1 and ros2; not ros2 and python3, whose letters are words."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", _letters, mark))
+
+
+def _letters(found: re.Match[str]) -> str:
+    return found.group() if len(found.group()) >= WORD else "a" * len(found.group())
