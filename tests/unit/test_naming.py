@@ -32,6 +32,13 @@ def test_the_heading_may_name_it() -> None:
     assert not Meant("How tall is the H1?").another(["Unitree H1", "Unlike the G1 it is 1.8 m tall."])
 
 
+def test_a_mark_is_there_or_not() -> None:
+    """Whether any text names what was asked about; what nobody named is anywhere."""
+    assert Meant("price of the H1").in_any(["Unitree H1", "It costs a lot."])
+    assert not Meant("price of the H1").in_any(["Prices", "Robots cost a lot."])
+    assert Meant("price of a robot").in_any(["Prices"])
+
+
 def test_marks_are_names_with_digits() -> None:
     """Numbers with units are none, and neither are words and numbers alone."""
     assert marks_of("The RT-2, a D435i and v3 at 16GB, 2.5m, 30Hz in 3D for ROS 2 in 2024") == {"rt-2", "d435i", "v3"}

@@ -200,10 +200,13 @@ async def test_a_price_is_told_or_nothing() -> None:
     bill = Passage(number=2, text="The Orin NX has a list price of 699 dollars.")
 
     formula = Passage(number=3, text="For the Orin NX the sum is $6+3 = 9$ numbers.")
+    market = Passage(number=4, text="Robots of this kind are sold for 20,000 dollars or more.")
 
     assert await WRITER.write("How much does the Orin NX cost?", [sheet, formula]) == ""
     assert "699 dollars" in await WRITER.write("How much does the Orin NX cost?", [sheet, bill])
     assert "16 GB" in await WRITER.write("How much memory does the Orin NX have?", [sheet])
+    assert await WRITER.write("price of the H1 robot", [market]) == ""
+    assert "20,000" in await WRITER.write("price of robots of this kind", [market])
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,10 @@ class Meant:
         self._marks = marks_of(question)
         self._shapes = {_shape(mark) for mark in self._marks}
 
+    def in_any(self, texts: Sequence[str]) -> bool:
+        """Whether these name one of them; true where the question names none."""
+        return not self._marks or not self._marks.isdisjoint(set().union(*map(marks_of, texts)))
+
     def another(self, texts: Sequence[str]) -> bool:
         """Whether these say nothing of what was named, but name another of the same make."""
         if not self._marks:

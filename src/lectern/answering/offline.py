@@ -109,6 +109,12 @@ def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Seque
     """All that could be quoted; code only where it was asked for, by kind or by name."""
     code = asked_for(question) == "code" or _IDENTIFIER.search(question) is not None
     needed, meant = must_hold(question), Meant(question)
+
+    def fits(quote: Quote, around: Sequence[str]) -> bool:
+        """Not about another thing; and where the question asks for a measure, one of the thing that it names."""
+        told = f"{quote.before} {quote.text}" if quote.kind == "row" else quote.text
+        return not meant.another(around) and (needed is None or (needed(told) and meant.in_any(around)))
+
     return [
         Found(
             # the book's own footnotes would read as our citations
@@ -121,8 +127,7 @@ def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Seque
         for passage, of_quotes in zip(passages, odds, strict=True)
         for quote, likely in zip(quotes_of(passage.text), of_quotes, strict=True)
         if (code or quote.kind != "code")
-        and (needed is None or needed(f"{quote.before} {quote.text}" if quote.kind == "row" else quote.text))
-        and not meant.another((passage.heading, quote.heading, quote.before, quote.text))
+        and fits(quote, (passage.heading, quote.heading, quote.before, quote.text))
         and not has_marker(quote.text)
         and not _REFERS.fullmatch(quote.text)
     ]
