@@ -22,6 +22,7 @@ from lectern.answering.calibration import (
     Labelled,
     fit,
     read,
+    remove_outdated,
     shipped,
     stored,
     to_json,
@@ -224,6 +225,19 @@ def test_parameters_of_another_version_are_left_aside(tmp_path: Path, caplog: py
     file.write_text(to_json(MADE).replace('"floor"', '"flaw"'), encoding="utf-8")
     with pytest.raises(ConfigError, match="is no calibration"):
         stored(tmp_path, "book", "test/tiny/8")
+
+
+def test_only_what_no_version_of_today_reads_is_cleared_away(tmp_path: Path) -> None:
+    """Another embedder's parameters wait for it; those by signals that are gone would be warned of for ever."""
+    file = tmp_path / "book.json"
+    remove_outdated(tmp_path, "book")
+    file.write_text(to_json(MADE), encoding="utf-8")
+    remove_outdated(tmp_path, "book")
+    assert stored(tmp_path, "book", "test/tiny/8") == MADE
+
+    file.write_text(to_json(MADE).replace('"best"', '"margin"'), encoding="utf-8")
+    remove_outdated(tmp_path, "book")
+    assert not file.exists()
 
 
 def test_cosines_are_read_on_the_calibrations_scale() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from lectern.answering.calibration import Calibration, Labelled, fit, shipped, stored, to_json
+from lectern.answering.calibration import Calibration, Labelled, fit, remove_outdated, shipped, stored, to_json
 from lectern.answering.self_questions import (
     MOST,
     covered_questions,
@@ -112,8 +112,8 @@ async def calibrate(
     before, after = figures(was, rest), figures(fitted(first), rest)
     better = after.log_loss < before.log_loss
     now = fitted([row for _, row in rows]) if better else was
-    if kept is None and not better:
-        (folder / f"{book_id}.json").unlink(missing_ok=True)  # of another embedder or version: nobody reads it
+    if not better:
+        remove_outdated(folder, book_id)
     return CalibrationReport(
         book_id=book_id,
         fingerprint=fingerprint,

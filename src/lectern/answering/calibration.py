@@ -142,6 +142,13 @@ def stored(folder: Path, book_id: str, fingerprint: str) -> Calibration | None:
     return found if found.fingerprint == fingerprint else None
 
 
+def remove_outdated(folder: Path, book_id: str) -> None:
+    """Clear away what this version cannot use; another embedder's parameters stay for when it comes back."""
+    file = folder / f"{book_id}.json"
+    if file.exists() and not _signals_in(file) <= set(NAMES):
+        file.unlink()
+
+
 @cache
 def _warn_once(said: str) -> None:
     """A server asks for a book's parameters with every question."""
