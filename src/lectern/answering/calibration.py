@@ -105,20 +105,20 @@ def read(file: Path) -> Calibration:
     except OSError as exc:
         raise ConfigError(f"{file} cannot be read ({exc.strerror}); run: lectern calibrate") from exc
     except ValidationError as exc:
-        kind = ConfigError if _signals_in(file) <= set(NAMES) else OtherSignals
+        kind = OtherSignals if _of_another_version(file) else ConfigError
         first = exc.errors(include_url=False)[0]
         where = ".".join(str(step) for step in first["loc"])
         said = f"{where}: {first['msg']}" if where else first["msg"]
         raise kind(f"{file} is no calibration ({said}); delete it, or run: lectern calibrate") from None
 
 
-def _signals_in(file: Path) -> set[str]:
-    """The names that a file gives, whatever else is wrong with it."""
+def _of_another_version(file: Path) -> bool:
+    """Whether a file names signals that are not taken, whatever else is wrong with it."""
     try:
         names = json.loads(file.read_bytes())["signals"]
     except (ValueError, TypeError, KeyError):
-        return set()
-    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+        return False
+    return isinstance(names, list) and any(isinstance(name, str) and name not in NAMES for name in names)
 
 
 @cache
@@ -145,7 +145,7 @@ def stored(folder: Path, book_id: str, fingerprint: str) -> Calibration | None:
 def remove_outdated(folder: Path, book_id: str) -> None:
     """Clear away what this version cannot use; another embedder's parameters stay for when it comes back."""
     file = folder / f"{book_id}.json"
-    if file.exists() and not _signals_in(file) <= set(NAMES):
+    if file.exists() and _of_another_version(file):
         file.unlink()
 
 

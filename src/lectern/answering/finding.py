@@ -31,13 +31,15 @@ async def found_in(finder: Finder, question: str, passages: Sequence[tuple[str, 
         return [[0.0] * len(some) for some in quotes]
     searched = [(heading, pieces_of(some)) for (heading, _), some in zip(passages, quotes, strict=True)]
     found = await finder.find(question, searched)
-    made = [_of_quotes(some, odds) for some, odds in zip(quotes, found, strict=True)]
-    return [_of_what_is_meant(question, *one) for one in zip([head for head, _ in passages], quotes, made, strict=True)]
-
-
-def _of_what_is_meant(question: str, heading: str, quotes: Sequence[Quote], odds: Sequence[float]) -> list[float]:
-    """What speaks of another thing than the one named answers nothing, however alike it sounds."""
     meant = Meant(question)
+    return [
+        _of_what_is_meant(meant, heading, some, _of_quotes(some, odds))
+        for (heading, _), some, odds in zip(passages, quotes, found, strict=True)
+    ]
+
+
+def _of_what_is_meant(meant: Meant, heading: str, quotes: Sequence[Quote], odds: Sequence[float]) -> list[float]:
+    """What speaks of another thing than the one named answers nothing, however alike it sounds."""
     around = [(heading, quote.heading, quote.before, quote.text) for quote in quotes]
     return [-MOST if meant.another(texts) else one for texts, one in zip(around, odds, strict=True)]
 

@@ -18,7 +18,7 @@ FILE = Path(__file__).parent / "little_words.txt"  # of languages that share our
 
 _CODE = re.compile(r"(?ms)^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)|`[^`\n]*`|\$[^$]*\$")  # and formulas
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_USUAL = frozenset("die do go id is la me no of on op or per set son sub to un van was we".split())
+_USUAL = frozenset("die do go id is la me no of on op or per set son sub to un van was we".split())  # in English too
 
 
 def english(texts: Iterable[str]) -> bool:

@@ -28,14 +28,10 @@ def respelt(question: str, texts: Sequence[str]) -> str:
         word = found.group()
         if not word.islower() or len(word) < LEAST or stem(word) in known or telling(stem(word)) < 1:
             return word
-        near = [one for one in held if len(one) >= LEAST and one[0] == word[0] and _near(word, one)]
+        near = [one for one in held if len(one) >= LEAST and one[0] == word[0] and one_edit(word, one)]
         return min(near, key=lambda one: (-held[one], one), default=word)
 
     return _PLAIN.sub(spelt, question)
-
-
-def _near(word: str, other: str) -> bool:
-    return abs(len(word) - len(other)) <= 1 and one_edit(word, other)
 
 
 @lru_cache(maxsize=256)  # the passages that readers ask for come up again and again

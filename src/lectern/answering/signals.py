@@ -131,7 +131,7 @@ def _other_shape(word: str, held: set[str]) -> str | None:
     """The same word misspelt (one letter more, less, other or swapped), else a longer or shorter form of it."""
     size = len(word)
     if size >= EDITABLE:
-        near = (one for one in held if one[0] == word[0] and -1 <= len(one) - size <= 1 and len(one) >= EDITABLE)
+        near = (one for one in held if one[0] == word[0] and len(one) >= EDITABLE)
         misspelt = [one for one in near if one_edit(word, one)]
         if misspelt:
             return min(misspelt)  # sets have no order; a confidence has

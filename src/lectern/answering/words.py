@@ -28,6 +28,8 @@ def telling_stems(question: str) -> set[str]:
 def one_edit(one: str, other: str) -> bool:
     """Whether two different words are one letter more, less, other or swapped apart."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    if len(longer) - len(shorter) > 1:
+        return False
     at = next((place for place, letter in enumerate(shorter) if longer[place] != letter), len(shorter))
     if len(longer) > len(shorter):
         return longer[at + 1 :] == shorter[at:]

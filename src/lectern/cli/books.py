@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.acting import act, only
-from lectern.cli.options import Book, BookArgument, Direct, Json
+from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
 from lectern.cli.render import carry, confirmed, fail, print_json
 
 
@@ -40,7 +40,7 @@ def books(
 
 def outline(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
     """Show a book's modules, chapters and lessons."""
-    found = carry(only("outline", {"book": book or named}, direct=direct))
+    found = carry(only("outline", {"book": one_book(book, named)}, direct=direct))
     if json:
         print_json(found)
         return
@@ -78,7 +78,7 @@ def lesson(
 
 def chunks(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
     """List every chunk that the index really holds; with --json one object a line."""
-    for line in carry(_all("chunks", {"book": book or named}, direct=direct)):
+    for line in carry(_all("chunks", {"book": one_book(book, named)}, direct=direct)):
         if json:
             print_json(line)
         else:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.acting import only
-from lectern.cli.options import BookArgument, Direct, Json
+from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
 from lectern.cli.render import carry, print_json
 
 Questions = Annotated[
@@ -28,11 +28,16 @@ SHARES = ("false_refusal_rate", "refusal_rate")
 
 
 def command(
-    book: BookArgument = None, questions: Questions = None, *, direct: Direct = False, json: Json = False
+    book: BookArgument = None,
+    questions: Questions = None,
+    *,
+    named: Book = None,
+    direct: Direct = False,
+    json: Json = False,
 ) -> None:
     """Fit the confidence to a book, from labelled questions or from the book's own headings and sentences."""
     file = questions / "queries.jsonl" if questions is not None and questions.is_dir() else questions
-    report = carry(_calibrate(book, file, direct=direct))
+    report = carry(_calibrate(one_book(book, named), file, direct=direct))
     if json:
         print_json(report)
     else:

@@ -21,6 +21,13 @@ ChapterMax = Annotated[int | None, typer.Option("--chapter-max", help="Last chap
 Lesson = Annotated[int | None, typer.Option("--lesson", help="Only lessons with this number.")]
 
 
+def one_book(argument: str | None, option: str | None) -> str | None:
+    """The book of a command that takes it as its argument, or by the option that every other command has."""
+    if argument and option and argument != option:
+        raise typer.BadParameter(f"{argument!r} and --book {option!r} are two books; name one")
+    return argument or option
+
+
 def scope_of(**given: Any) -> dict[str, Any]:  # noqa: ANN401  # option values as typer gives them
     """The options that narrow a question, under the names that requests use."""
     names = {
