@@ -208,3 +208,21 @@ def test_a_folder_in_which_nothing_can_be_read_leaves_no_book(tmp_path: Path) ->
 
     assert (done.returncode, "a.md" in done.stderr) == (2, True)
     assert "No book" in lectern("books", home=home).stdout
+
+
+def test_the_book_by_argument_or_by_option(book: Path, tmp_path: Path) -> None:
+    """Commands that take the book as their argument know the option of all others, too; two books are an error."""
+    home = tmp_path / "home"
+    lectern("ingest", str(book), "--book", "one", home=home)
+    other = book.rename(tmp_path / "second-book")
+    lectern("ingest", str(other), "--book", "two", home=home)
+
+    both = [lectern("outline", *how, "--json", home=home).stdout for how in (["one"], ["--book", "one"])]
+    assert both[0] == both[1]
+    unsaid = lectern("outline", home=home, check=False)
+    assert unsaid.returncode == 2
+    assert "--book" in unsaid.stderr
+    for command in ("outline", "chunks", "calibrate"):
+        torn = lectern(command, "one", "--book", "two", home=home, check=False)
+        assert torn.returncode == 2
+        assert "two books" in torn.stderr

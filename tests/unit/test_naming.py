@@ -21,7 +21,7 @@ from lectern.answering.naming import Meant, marks_of
         ("How much does the robot weigh?", "The G1 weighs 35 kg.", False),  # nothing was named
     ],
 )
-def test_brothers_are_told_apart(question: str, text: str, another: bool) -> None:  # what is expected
+def test_brothers_are_told_apart(question: str, text: str, another: bool) -> None:
     """Of the same make, where nothing is said of the one that was named."""
     assert Meant(question).another([text]) == another
     assert not Meant(question).another([question, text])
