@@ -20,7 +20,10 @@ from lectern.embedders.entailment import LocalEntailment
 from lectern.embedders.finding import LocalFinder
 from lectern.embedders.minilm import LocalEmbedder
 from lectern.parts import openai_key
+from lectern.ports import Embedder
 from lectern.settings import Settings
+
+STATED, WRITTEN = "The lamp is lit at nine.", "In the evening, at nine, somebody lights the lamp."  # to read something
 
 
 def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> Staff:
@@ -49,6 +52,15 @@ def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: As
             budget=settings.turn_budget,
         ),
     )
+
+
+async def warm(staff: Staff, embedder: Embedder) -> None:
+    """Have every network of this machine loaded that a question will need; no provider is called."""
+    if isinstance(embedder, LocalEmbedder):
+        await embedder.embed([STATED], purpose="question")
+    await staff.judge.judge(STATED, [WRITTEN])
+    if staff.second_look is not None:
+        await staff.second_look.finder.find(STATED, [("", (WRITTEN,))])
 
 
 def _answerer(settings: Settings, finder: LocalFinder, closing: AsyncExitStack) -> AgentAnswerer:

@@ -240,6 +240,13 @@ class Lectern(ReadingRoom):
         made: Staff = self.late["staff"]
         return made
 
+    async def warm(self) -> None:
+        """Load what the first question would otherwise wait for."""
+        staff = await asyncio.to_thread(self.staff)  # to import the Agents SDK takes a second: not on the loop
+        from lectern.staffing import warm
+
+        await warm(staff, self.workshop.shelf.current.embedder)
+
     def _staff_for(self, readable: frozenset[str] | None) -> Staff:
         """The staff in front of a reader who may not read every book."""
         staff = self.staff()

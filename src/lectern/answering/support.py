@@ -30,6 +30,7 @@ from lectern.domain.replies import Judgement, Verdict
 
 log = logging.getLogger("lectern.judge")
 MOST_PASSAGE = 50_000  # characters; chunks are far smaller
+REMEMBERED = 512  # passages: those that readers ask for come up again and again
 ENGLISH_WORDS = 6  # from this many on, a sentence must look like English to be judged by English rules
 ENGLISH_SHARE = 0.15  # of function words; English has 0.4, its neighbours under 0.1
 LOOK_BACK = 3  # words before a quoted fragment that may turn it round
@@ -236,22 +237,22 @@ def words_held(text: str, passages: Sequence[str]) -> float:
     return len(held) / len(asked) if asked else 0.0
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=REMEMBERED)
 def _stems(passage: str) -> frozenset[str]:
     return frozenset(stems(passage))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=REMEMBERED)
 def _squeezed(passage: str) -> str:
     return squeezed(passage)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=REMEMBERED)
 def _own_sentences(passage: str) -> frozenset[str]:
     return frozenset(squeezed(sentence) for sentence in sentences_of(passage))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=REMEMBERED)
 def _squeezed_units(passage: str) -> tuple[str, ...]:
     return tuple(squeezed(unit.text) for unit in units_of(passage))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import math
 import secrets
 import signal
@@ -17,11 +18,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lectern.cli.render import carry, fail
-from lectern.domain.errors import ConfigError
+from lectern.domain.errors import ConfigError, LecternError
 
 if TYPE_CHECKING:
     from lectern.wiring import Lectern
 
+log = logging.getLogger("lectern.serve")
 DEFAULT_PORT = 8420
 HIGHEST_PORT = 65_535
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where commands of this machine find such a server
@@ -62,7 +64,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     from lectern.wiring import open_lectern
 
     class Server(uvicorn.Server):
-        """Says where it is as soon as it answers, and ends in peace: the signal that ends it is not raised again."""
+        """Says where it is once it can answer at once, and ends in peace: its signal is not raised again."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # uvicorn's signature
             self.force_exit = self.should_exit and sig == signal.SIGINT  # a second Ctrl-C does not wait
@@ -70,6 +72,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            await _warm(lectern)
             typer.echo(f"Lectern is ready: {url}/  (Ctrl-C stops it)")
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -99,8 +102,6 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             await lectern.jobs.take_up()
             with lectern.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
                 tidying = keep_tidy(lectern.talk.threads, lectern.talk.log, lectern.settings.retention_days)
-                gc.collect()
-                gc.freeze()  # what is here now stays: to look through it for garbage would hold everybody up
                 beside = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
                 await Server(config).serve(sockets=[listener])
                 for task in beside:
@@ -121,6 +122,16 @@ async def _refuse_strangers(host: str, lectern: Lectern) -> None:
             f"--host {host!r} can be reached by others, and there is no key; make one first "
             "(lectern keys create --name NAME), or use 127.0.0.1"
         )
+
+
+async def _warm(lectern: Lectern) -> None:
+    """Have everything here that the first question needs."""
+    try:
+        await lectern.warm()
+    except LecternError as exc:
+        log.warning("questions will fail: %s", exc)
+    gc.collect()
+    gc.freeze()  # what is here now stays: to look through it for garbage would hold everybody up
 
 
 async def _follow(lectern: Lectern) -> None:

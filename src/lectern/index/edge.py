@@ -246,7 +246,10 @@ def _config(dimensions: int) -> qdrant.EdgeConfig:
     windows = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)  # a chunk is as near as its nearest window
     dense = qdrant.EdgeVectorParams(size=dimensions, distance=qdrant.Distance.Cosine, multivector_config=windows)
     sparse = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)
-    return qdrant.EdgeConfig(vectors={schema.DENSE: dense}, sparse_vectors={schema.LEXICAL: sparse})
+    # A shard has one segment, which one thread searches; to hand that over to another took longer than the search.
+    return qdrant.EdgeConfig(
+        vectors={schema.DENSE: dense}, sparse_vectors={schema.LEXICAL: sparse}, max_search_threads=1
+    )
 
 
 def _create(path: Path, dimensions: int) -> qdrant.EdgeShard:

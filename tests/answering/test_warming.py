@@ -1,0 +1,83 @@
+"""A server is ready when its first question need not wait for anything to be loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from lectern.embedders import minilm, pairs
+from lectern.settings import Settings
+from lectern.wiring import open_lectern
+from tests.answering.talking import talking
+from tests.fakeai import fake_ai
+from tests.served import LECTERN, serving
+
+
+def _unload() -> None:
+    pairs._reader.cache_clear()
+    minilm._model.cache_clear()
+
+
+def _loaded() -> tuple[int, int]:
+    """Networks for pairs of texts, and embedders."""
+    return pairs._reader.cache_info().currsize, minilm._model.cache_info().currsize
+
+
+async def test_no_provider_is_called(tmp_path: Path) -> None:
+    """With an endpoint, the judge and the embedder are loaded, and nobody is asked anything that costs."""
+    with fake_ai() as ai:
+        async with talking(tmp_path, ai) as lectern:
+            _unload()
+            await lectern.warm()
+            assert _loaded() == (1, 1)
+            assert ai.received == []
+            assert "staff" in lectern.late
+
+
+async def test_the_offline_model_has_its_finder(tmp_path: Path) -> None:
+    """Who only quotes looks twice, so the second look is loaded as well."""
+    async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
+        _unload()
+        await lectern.warm()
+        assert _loaded() == (2, 1)
+
+
+def test_a_server_that_cannot_answer_says_so_and_searches(sample_home: Path, tmp_path: Path) -> None:
+    """What only answers need does not keep a server from starting, and is not left for the first reader to find."""
+    env = {
+        **os.environ,
+        "LECTERN_HOME": str(sample_home),
+        "LECTERN_INSTRUCTIONS": str(tmp_path / "nowhere.txt"),
+        "LECTERN_LOG_FORMAT": "json",
+    }
+    told = tmp_path / "log"
+    command = ["bash", "-c", f'exec "$0" "$@" 2>{told}', LECTERN, "serve", "--port", "0"]
+    with serving(command, env=env) as address:
+        found = httpx.post(f"{address}/search", json={"text": "What is a node?"}, timeout=30)
+        assert found.status_code == 200
+        assert "questions will fail: LECTERN_INSTRUCTIONS" in told.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads of the engine are counted in /proc")
+def test_a_search_is_no_work_for_many_threads(sample_home: Path) -> None:
+    """A book is one segment; the engine's usual eight threads, woken for it, cost three times the search."""
+    counting = """
+import asyncio, os, pathlib
+from lectern.wiring import open_lectern
+
+async def main():
+    async with open_lectern() as lectern:
+        await lectern.search("What is a node?")
+        names = [task.joinpath("comm").read_text() for task in pathlib.Path("/proc/self/task").iterdir()]
+        print(sum(name.startswith("edge-search") for name in names))
+
+asyncio.run(main())
+"""
+    python = str(Path(LECTERN).with_name("python"))
+    env = {**os.environ, "LECTERN_HOME": str(sample_home)}
+    done = subprocess.run([python, "-c", counting], capture_output=True, text=True, check=True, env=env)
+    assert int(done.stdout) <= 1
