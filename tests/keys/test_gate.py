@@ -97,6 +97,28 @@ def test_every_guarded_operation_says_so(site: Site) -> None:
             assert operation.get("security", []) == schemes, operation["operationId"]
 
 
+def test_every_header_of_ours_is_described(site: Site) -> None:
+    """A client that is written from the description alone knows what each response carries, and a page may read it."""
+    described = site.web.get(f"{site.address}/openapi.json").json()
+    ours = {name.lower() for name in described["components"]["headers"]}
+    key = {"X-API-Key": site.keys["alpha"]}
+    run = site.web.post(f"{site.address}/chat/run", headers=key, json={"message": QUESTION["alpha"]})
+    thread = f"/threads/{run.json()['session_id']}"
+    seen = [
+        (run, "/chat/run", "post"),
+        (site.web.post(f"{site.address}/chat/run", json={}), "/chat/run", "post"),
+        (site.web.get(f"{site.address}/books", headers=key), "/books", "get"),
+        (site.web.get(f"{site.address}{thread}", headers=key), "/threads/{thread_id}", "get"),
+        (site.web.patch(f"{site.address}{thread}", headers=key, json={"title": "T"}), "/threads/{thread_id}", "patch"),
+        (site.web.get(f"{site.address}/health/live"), "/health/live", "get"),
+    ]
+    assert [got.status_code for got, _, _ in seen] == [200, 401, 200, 200, 200, 200]
+    for got, path, method in seen:
+        response = described["paths"][path][method]["responses"][str(got.status_code)]
+        named = {name.lower() for name in response["headers"] if not name.startswith("RateLimit")}  # no limits here
+        assert ours & {name.lower() for name in got.headers} == named, (path, method)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "right"),
     [

@@ -13,6 +13,7 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from lectern.api import errors
 from lectern.api.auth import Door
 from lectern.api.cors import ListedOrigins
+from lectern.api.description import describe_headers
 from lectern.api.gate import Gate, page_files, unguarded_paths
 from lectern.api.guards import BodyLimit, KnownHosts, SafeHeaders
 from lectern.api.limits import Limits
@@ -74,6 +75,7 @@ def unguarded_app() -> FastAPI:
     for path, file in page_files(WEB).items():
         app.add_route(path, _served(file), methods=["GET"], include_in_schema=False)
     errors.install(app)
+    describe_headers(app)
     return app
 
 

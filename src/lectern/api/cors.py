@@ -11,6 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lectern.api.description import HEADERS
 from lectern.api.errors import problem, problem_of
 from lectern.domain.errors import LecternError
 from lectern.records.keys import SqlKeys
@@ -18,7 +19,7 @@ from lectern.records.keys import SqlKeys
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = "GET, HEAD, POST, PATCH, DELETE"
 SENT = "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, X-API-Key, X-Reader-Token"
-SHOWN = "ETag, Location, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After"
+SHOWN = ", ".join(sorted(HEADERS))  # a page may read all that the description names
 REMEMBERED = "600"  # seconds that a browser need not ask again; a key's origins may change
 
 

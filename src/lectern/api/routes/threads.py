@@ -48,12 +48,15 @@ async def edit_thread(
     body: ThreadEditIn,
     talk: TalkDep,
     caller: ChatCaller,
+    response: Response,
     if_match: Annotated[str | None, Header(description="The `ETag` that was read; another is a conflict.")] = None,
 ) -> ThreadOut:
     """Give a conversation another title or other metadata."""
     change = body.change(_version(if_match))
     await talk.threads.edit(caller.owner, str(thread_id), change)
-    return ThreadOut.of(await talk.threads.thread(caller.owner, str(thread_id)))
+    thread = await talk.threads.thread(caller.owner, str(thread_id))
+    response.headers["ETag"] = f'"{thread.head.version}"'
+    return ThreadOut.of(thread)
 
 
 @router.delete("/{thread_id}", operation_id="deleteThread", status_code=204)
