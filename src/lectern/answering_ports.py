@@ -90,5 +90,6 @@ class Answerer(Protocol):
     async def summary(self, questions: Sequence[str]) -> str | None:
         """What a talk is about, in one line; None where this answerer cannot tell."""
 
-    async def standalone(self, question: str, history: Sequence[Exchange]) -> str | None:
-        """The question as it would be asked without the talk before it; None where this answerer cannot tell."""
+    async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Spent]:
+        """The question as it would be asked without the talk before it, and what that cost; None where this answerer
+        cannot tell."""

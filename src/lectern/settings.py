@@ -17,6 +17,7 @@ from lectern.domain.keys import origin_of
 
 PREFIX = "LECTERN_"
 ENV_FILE = ".env"
+LEVELS = ("high", "medium", "low")
 UNSEEN = {"KEY", "DATABASE", "LIMITS"}  # words of the variables whose values may hold a secret
 
 
@@ -54,6 +55,26 @@ def _folders(given: object) -> object:
     return tuple(part for part in given.split(os.pathsep) if part.strip()) if isinstance(given, str) else given
 
 
+def _bars(given: object) -> object:
+    """Three bars as people write them: `0.85/5, 0.75/3, 0.60/2`."""
+    if not isinstance(given, str):
+        return given
+    parts = [part.partition("/") for part in given.split(",")]
+    if len(parts) != len(LEVELS) or not all(slash for _, slash, _ in parts):
+        raise ValueError("write what high, medium and low take, as in 0.85/5, 0.75/3, 0.60/2: similarity/chunks")
+    return tuple((similarity.strip(), chunks.strip()) for similarity, _, chunks in parts)
+
+
+def _falling(given: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+    similarities = [1.0, *(similarity for similarity, _ in given)]
+    if sorted(similarities, reverse=True) != similarities or similarities[-1] <= 0 or any(n < 1 for _, n in given):
+        raise ValueError(
+            "similarities must fall from high to low, within 0 and 1, and a level takes one chunk at least"
+        )
+    return given
+
+
+Bars = Annotated[tuple[tuple[float, int], ...], NoDecode, BeforeValidator(_bars), AfterValidator(_falling)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
 
@@ -93,6 +114,11 @@ class Settings(BaseSettings):
     )
     confidence: Literal["calibrated", "thresholds", "relevance"] = Field(
         default="calibrated", description="How confidence is worked out: calibrated, thresholds or relevance."
+    )
+    thresholds: Bars = Field(
+        default=(),
+        description="What high, medium and low take under thresholds, as average similarity/chunks; "
+        "default: 0.85/5, 0.75/3, 0.60/2.",
     )
     temperature: float = Field(default=0.1, ge=0, le=1, description="How freely the model words its answers, 0 to 1.")
     max_tokens: int | None = Field(

@@ -265,7 +265,7 @@ class Lectern(ReadingRoom):
 
         entry = await self.book(book_id)
         own = stored(self.home.calibrations, book_id, entry.fingerprint)
-        return policy_for(self.settings.confidence, entry.fingerprint, own)
+        return policy_for(self.settings.confidence, entry.fingerprint, own, self.settings.thresholds)
 
     async def calibrate(self, book: str | None = None, questions: Sequence[LabelledQuestion] = ()) -> CalibrationReport:
         """Fit the confidence to a book, from labelled questions or from the book itself."""

@@ -49,6 +49,13 @@ ANSWERED = {
     "Which lessons are in the last chapter?": "- Lidar",
     "Which chapters belong to the module about gazebo?": "- Worlds",
     "What are the modules?": "- The Nervous System",
+    "Which modules does the book have?": "- The Nervous System",
+    "What chapters are there?": "- The Graph",
+    "Which lessons are in module 2?": "- SDF Worlds",
+    "List the lessons of the module about gazebo.": "- SDF Worlds",
+    "What comes before chapter 1?": "“The Graph” is the first chapter of the book.",
+    "What comes after chapter 2?": "“Sensing” comes after “Worlds”.",
+    "Which lesson comes after the one on lidar?": "“Lidar” is the last lesson of the book.",
     "In which chapter is lidar taught?": "“Lidar” is in the chapter “Sensing”.",
 }
 LEFT_ALONE = (
@@ -60,6 +67,7 @@ LEFT_ALONE = (
     "How many chapters does the module on cooking have?",
     "List the parameters of the camera.",
     "What is the first step of the algorithm?",
+    "Which lessons are in module 7?",
 )
 
 
@@ -81,3 +89,12 @@ def test_every_line_has_its_lesson() -> None:
 
     assert [line.text for line in lines[1:]] == ["- The Nervous System", "- The Digital Twin"]
     assert [line.lesson.title for line in lines] == ["The Graph", "The Graph", "Worlds"]
+
+
+def test_a_long_list_says_how_much_is_left_out() -> None:
+    """Nobody takes thirty of forty lessons for all of them."""
+    long = Outline(book_id="b", title="B", modules=(OutlineModule(module="m", title="M", chapters=(
+        chapter(1, "C", *(f"Number {number}" for number in range(40))),)),))  # fmt: skip
+    lines = structure_lines("List the lessons of chapter 1.", long)
+    assert len(lines) == 30
+    assert lines[-1].text == "… and 11 more."

@@ -67,27 +67,27 @@ class AgentAnswerer:
             async for piece in self._run(task, tools=False):
                 yield piece
 
-    async def standalone(self, question: str, history: Sequence[Exchange]) -> str | None:
+    async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Spent]:
         """The question made to stand alone, by the model; None where it gives nothing usable."""
         talk = "\n".join(f"Reader: {one.question}\nAnswer: {one.answer[:400]}" for one in history[-4:])
-        said = await self._line(REWRITING, f"{talk}\nLast question: {question}")
-        return said if said and QUERY_LENGTH[0] <= len(said) <= QUERY_LENGTH[1] else None
+        said, spent = await self._line(REWRITING, f"{talk}\nLast question: {question}")
+        return said if QUERY_LENGTH[0] <= len(said) <= QUERY_LENGTH[1] else None, spent
 
     async def summary(self, questions: Sequence[str]) -> str | None:
         """What a talk is about, by the model; it sees the reader's questions alone, so no passage can speak here."""
-        said = await self._line(SUMMARISING, "\n".join(questions))
+        said, _ = await self._line(SUMMARISING, "\n".join(questions))  # no turn waits for it, and none pays
         return said if said and len(said) <= SUMMARY_LENGTH and not _LINK.search(said) else None
 
-    async def _line(self, instructions: str, text: str) -> str | None:
-        """One line by the model, without tools."""
+    async def _line(self, instructions: str, text: str) -> tuple[str, Spent]:
+        """One line by the model, without tools; empty where it fails."""
         agent: Agent[None] = Agent(
             name="Lectern", instructions=instructions, model=self._sdk_model, model_settings=self._settings
         )
         try:
             result = await Runner.run(agent, input=text, max_turns=1, run_config=QUIET)
         except (AgentsException, OpenAIError, ValueError, TypeError, AttributeError):
-            return None  # the rules will do; the answer itself will say what is wrong with the endpoint
-        return " ".join(str(result.final_output).split())
+            return "", Spent(tokens=0)  # the rules will do; the answer itself will say what is wrong with the endpoint
+        return " ".join(str(result.final_output or "").split()), Spent(tokens=_tokens(result.raw_responses))
 
     def _agent(self, tools: Sequence[FunctionTool]) -> Agent[Desk]:
         return Agent(

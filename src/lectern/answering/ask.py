@@ -25,6 +25,7 @@ from lectern.domain.queries import SearchQuery
 from lectern.domain.replies import (
     Account,
     Answer,
+    NearestLesson,
     Refusal,
     RefusalReason,
     Removed,
@@ -83,6 +84,9 @@ class _Turn:
         if self._borrowed(hits):
             metrics = metrics.refused()
         if (reply := await self._from_outline(metrics)) is not None:
+            yield EvidenceFound(hits=tuple(one.hit for one in reply.citations), metrics=reply.account.metrics)
+            yield Entered(state="generating")
+            yield Delta(text=reply.text)
             yield Replied(reply=reply)
             return
         if metrics.should_answer and self._staff.second_look is not None:
@@ -102,7 +106,9 @@ class _Turn:
         history = self._question.history
         if not history or not leans(self._text):
             return self._text
-        return await self._staff.answerer.standalone(self._text, history) or standalone_by_rules(self._text, history)
+        said, spent = await self._staff.answerer.standalone(self._text, history)
+        self._tokens += spent.tokens
+        return said or standalone_by_rules(self._text, history)
 
     async def _retrieve(self) -> tuple[list[Hit], list[Hit]]:
         """The field that confidence looks at, and what is handed out of it."""
@@ -164,7 +170,11 @@ class _Turn:
                     opening = ""
         if shown := await checker.finish():
             yield Delta(text=opening + shown)
-        yield Replied(reply=self._conclude(checker, metrics, hits, low=low))
+        reply = self._conclude(checker, metrics, hits, low=low)
+        if isinstance(reply, Refusal):
+            outside, books = await self._elsewhere()
+            reply = replace(reply, outside_scope=outside, other_books=books)
+        yield Replied(reply=reply)
 
     def _conclude(self, checker: Checker, metrics: ConfidenceMetrics, hits: list[Hit], *, low: bool) -> Reply:
         if not checker.supported:
@@ -196,9 +206,13 @@ class _Turn:
     async def _refuse_weak(self, metrics: ConfidenceMetrics, hits: list[Hit], field_: list[Hit]) -> Replied:
         """A refusal that says where else the answer may be; the nearest lessons may lie below the floor."""
         reason: RefusalReason = "weak_evidence" if hits else "no_results"
-        outside, books = await elsewhere(self._standalone, self._desk, self._staff.policy, self._staff.second_look)
+        outside, books = await self._elsewhere()
         reply = self._refusal("other_book" if books and not outside else reason, metrics, hits)
         return Replied(reply=replace(reply, nearest=nearest(field_), outside_scope=outside, other_books=books))
+
+    async def _elsewhere(self) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
+        """Lessons that the reader's filters hide, and other books, that have it."""
+        return await elsewhere(self._standalone, self._desk, self._staff.policy, self._staff.second_look)
 
     def _refused(self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: tuple[Hit, ...]) -> Replied:
         return Replied(reply=self._refusal(reason, metrics, list(hits)))
@@ -233,6 +247,7 @@ class _Turn:
                 total_time_ms=round(total * 1000, 3),
             ),
             state=state,
+            where=self._desk.where,
         )
 
 

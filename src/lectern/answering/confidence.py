@@ -102,14 +102,20 @@ class Relevance:
         return _metrics(handed, best, "high" if best >= self.relevant else "low")
 
 
-def policy_for(name: str, fingerprint: str, calibration: Calibration | None = None) -> ConfidencePolicy:
-    """The policy of this name for an embedder; `calibration` is the book's own, where it has one."""
+def policy_for(
+    name: str, fingerprint: str, calibration: Calibration | None = None, bars: Sequence[tuple[float, int]] = ()
+) -> ConfidencePolicy:
+    """The policy of this name for an embedder; `calibration` is the book's own, where it has one, `bars` what high,
+    medium and low take under `thresholds`, where that is not the design's."""
     known = calibration or shipped(fingerprint)
     match name:
         case "calibrated":
             return Calibrated(calibration=known)
         case "thresholds":
-            return Thresholds(floor=known.floor)
+            if not bars:
+                return Thresholds(floor=known.floor)
+            high, medium, low = (Bar(similarity=similarity, chunks=chunks) for similarity, chunks in bars)
+            return Thresholds(high=high, medium=medium, low=low, floor=known.floor)
         case "relevance":
             return Relevance(floor=known.floor)
         case _:

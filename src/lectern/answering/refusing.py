@@ -9,6 +9,7 @@ from lectern.answering.desk import TurnDesk
 from lectern.answering.second_look import SecondLook
 from lectern.answering_ports import ConfidencePolicy
 from lectern.domain.evidence import Hit
+from lectern.domain.filters import ChunkFilter
 from lectern.domain.queries import Scope, SearchQuery
 from lectern.domain.replies import NearestLesson
 
@@ -35,7 +36,7 @@ async def elsewhere(
     assert desk.where is not None  # a refusal comes after a retrieval
     book = desk.where.book_id
     outside: tuple[NearestLesson, ...] = ()
-    if desk.scope != Scope(book_id=desk.scope.book_id):
+    if desk.where != ChunkFilter(book_id=book):  # the author's default for readers hides lessons, too
         outside = nearest(await _confident(question, book, desk, policy, look))[:1]
     if outside:
         return outside, ()

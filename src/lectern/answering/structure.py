@@ -21,7 +21,9 @@ _PART = r"(?P<part>module|chapter|lesson|unit|section|part)s?"
 _COUNT = re.compile(rf"\bhow many {_PART}\b", re.IGNORECASE)
 _LIST = re.compile(
     rf"\b(?:list|name|what are|which are|show|give me)\b[^?.]{{0,30}}\b(?:the|all|its|every)?\s*{_PART}\b"
-    r"|\btable of contents\b|\boutline of (?:the|this) book\b",
+    r"|\btable of contents\b|\boutline of (?:the|this) book\b"
+    r"|\b(?:which|what) (?P<held>module|chapter|lesson)s (?:does (?:the|this) book (?:have|contain|consist of)"
+    r"|are there|are in (?:the|this) book)\b",
     re.IGNORECASE,
 )
 _NEIGHBOUR = re.compile(
@@ -71,7 +73,7 @@ def structure_lines(question: str, outline: Outline) -> list[Line]:
     book = _Book(outline)
     for answer in (book.neighbour, book.extreme, book.called, book.count, book.inside, book.where, book.listed):
         if lines := answer(question):
-            return lines[:MOST_LINES]
+            return _shortened(lines)
     return []
 
 
@@ -100,18 +102,22 @@ class _Book:
         asked = _LIST.search(question)
         if not asked or _names_a_part(question[asked.end() :]) or len(telling_stems(question[asked.end() :])) > 1:
             return []
-        return _itemised(list(self._parts((asked["part"] or "chapter").lower())))
+        return _itemised(list(self._parts((asked["part"] or asked["held"] or "chapter").lower())))
 
     def inside(self, question: str) -> list[Line]:
-        """The lessons of a chapter, the chapters of a module."""
+        """The lessons of a chapter or module, the chapters of a module."""
         if not (asked := _INSIDE.search(question)):
             return []
         if asked["inner"].lower() == "chapter":
             module = self._module(asked["outer"])
             chapters = [one for one in module.chapters if one.chapter and one.lessons] if module else []
             return _itemised([(one.title, one.lessons[0]) for one in chapters])
-        found = self._chapter(question)
-        return _itemised([(lesson.title, lesson) for lesson in found.lessons if lesson.lesson]) if found else []
+        if (found := self._chapter(question)) is not None:
+            return _itemised([(lesson.title, lesson) for lesson in found.lessons if lesson.lesson])
+        module = self._module(asked["outer"]) if re.search(r"\bmodule\b", question, re.IGNORECASE) else None
+        parts = module.chapters if module else ()
+        lessons = [one for chapter in parts for one in chapter.lessons if one.lesson or not chapter.chapter]
+        return _itemised([(lesson.title, lesson) for lesson in lessons])
 
     def called(self, question: str) -> list[Line]:
         """The title of a lesson, chapter or module that is named by its number."""
@@ -146,9 +152,13 @@ class _Book:
         chapterwise = bool(re.search(r"\bchapter\b", question, re.IGNORECASE))
         named = list(self._parts("chapter" if chapterwise else "lesson"))
         titles = [title for title, _ in named]
-        at = _best(titles, asked["topic"], lambda title: title)
-        if at is None or not 0 <= at + step < len(named):
+        numbered = self._chapter(asked["topic"]) if chapterwise else None
+        at = titles.index(numbered.title) if numbered else _best(titles, asked["topic"], lambda title: title)
+        if at is None:
             return []
+        if not 0 <= at + step < len(named):
+            end, kind = "first" if step < 0 else "last", "chapter" if chapterwise else "lesson"
+            return [Line(text=f"“{titles[at]}” is the {end} {kind} of the book.", lesson=named[at][1])]
         title, lesson = named[at + step]
         return [Line(text=f"“{title}” comes {'after' if step > 0 else 'before'} “{titles[at]}”.", lesson=lesson)]
 
@@ -157,6 +167,8 @@ class _Book:
         if not (asked := _WHERE.search(question)):
             return []
         topic = telling_stems(asked["topic"] or asked["taught"] or "") - stems("taught covered discussed explained")
+        if all(word.isdigit() for word in topic - stems("module chapter lesson book part unit section")):
+            return []  # only a part is named, no topic
         found = [
             (module, chapter, lesson)
             for module, chapter, lesson in self.lessons
@@ -202,6 +214,14 @@ class _Book:
             return None
         best = _best(numbered, said.lower().rpartition("chapter")[2], lambda chapter: chapter.title)
         return None if best is None else numbered[best]
+
+
+def _shortened(lines: list[Line]) -> list[Line]:
+    """No more than a reader wants, and how many more there are."""
+    if len(lines) <= MOST_LINES:
+        return lines
+    left = len(lines) - MOST_LINES + 1
+    return [*lines[: MOST_LINES - 1], Line(text=f"… and {left} more.", lesson=lines[MOST_LINES - 1].lesson)]
 
 
 def _itemised(named: Sequence[tuple[str, OutlineLesson]]) -> list[Line]:

@@ -17,6 +17,7 @@ from lectern.domain.queries import Scope, refuse_undecodable
 from lectern.domain.replies import Exchange, Reply, TurnState
 
 MESSAGE_LENGTH = (1, 1000)  # characters after strip
+TOP_K = (1, 100)  # passages
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -38,6 +39,12 @@ class Question:
         length = len(self.text.strip())
         if not low <= length <= high:
             raise BadInput(f"a question has {low} to {high} characters, this one has {length}", field="message")
+        if self.top_k is not None and not TOP_K[0] <= self.top_k <= TOP_K[1]:
+            raise BadInput(f"top_k must be {TOP_K[0]} to {TOP_K[1]}, not {self.top_k}", field="top_k")
+        if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
+            raise BadInput(
+                f"similarity_threshold must be 0 to 1, not {self.similarity_threshold:g}", field="similarity_threshold"
+            )
         if _CONTROL.search(self.text):
             raise BadInput("the question contains control characters; send plain text", field="message")
 

@@ -215,6 +215,16 @@ class Runs:
         run = self._live.get(run_id)
         return run if run is not None and run.request.owner == owner else None
 
+    async def recall(self, owner: str, run_id: str) -> LiveRun | None:
+        """The same, unless its conversation is gone by now: whoever deleted it, here, by a command or in another
+        process, nothing of it is given from memory."""
+        run = self.find(owner, run_id)
+        kept = run is not None and run.done and isinstance(run.events[-1], Kept)
+        if run is None or not kept or await self.talk.threads.reply(owner, run_id) is not None:
+            return run
+        self._forget(run)
+        return None
+
     async def end_all_of(self, owner: str) -> None:
         """End what an owner, and every reader of its key, has under way, here and elsewhere; nothing of what ended
         before is given from memory either."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lectern.domain.evidence import ConfidenceMetrics, Hit
+from lectern.domain.filters import ChunkFilter
 
 RefusalReason = Literal["no_results", "weak_evidence", "unsupported", "off_topic", "blocked", "other_book"]
 Verdict = Literal["supported", "contradicted", "unverified"]
@@ -98,6 +99,7 @@ class Account:
     look_ups: tuple[LookUp, ...]
     timings: Timings
     state: ReplyState
+    where: ChunkFilter | None = None  # what the reader's filters came to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import UUID4, ConfigDict, Field, StringConstraints
 
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Citation, NearestLesson, Refusal, RefusalReason, Reply, ReplyState, Verdict
-from lectern.schemas.common import Filters, Metadata, Name, Response
+from lectern.schemas.common import Filters, Metadata, Name, Response, applied
 
 Out = TypeVar("Out", bound=Response)
 
@@ -169,6 +169,10 @@ class ChatResponse(Response):
     statements: list[StatementOut]
     removed: RemovedOut
     standalone: str = Field(description="The question as it was searched for.")
+    filters: dict[str, Any] = Field(
+        default_factory=dict,
+        description="All that was applied: given now, earlier in the conversation, or by the book.",
+    )
     considered: list[ConsideredOut]
     metrics: MetricsOut
     model: str
@@ -200,6 +204,7 @@ class ChatResponse(Response):
             statements=[] if refusal else [_as(StatementOut, one) for one in getattr(reply, "statements", ())],
             removed=_as(RemovedOut, reply.removed),
             standalone=account.standalone,
+            filters=applied(account.where) if account.where else {},
             considered=[ConsideredOut.of(hit) for hit in reply.considered],
             metrics=MetricsOut.of(metrics),
             model=account.model,

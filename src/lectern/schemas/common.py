@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from lectern.domain.books import Layer, Level
 from lectern.domain.errors import BadInput
+from lectern.domain.filters import ChunkFilter
 from lectern.domain.queries import Scope
 from lectern.domain.threads import check_metadata
 
@@ -73,6 +74,21 @@ class Filters(Request):
             layer_filter=self.layer_filter,
             parent_doc_id=self.parent_doc_id,
         )
+
+
+def applied(where: ChunkFilter) -> dict[str, Any]:
+    """What a reader's filters came to, under the names of a request."""
+    return {
+        "book_id": where.book_id,
+        "hardware_tier_filter": where.max_tier,
+        "module_filter": where.module,
+        "chapter_min": where.chapter_min,
+        "chapter_max": where.chapter_max,
+        "lesson_filter": where.lesson,
+        "proficiency_levels": None if where.levels is None else sorted(where.levels),
+        "layer_filter": where.layer,
+        "parent_doc_id": where.parent_doc_id,
+    }
 
 
 class Problem(Response):

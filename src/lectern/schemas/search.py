@@ -8,10 +8,9 @@ from pydantic import Field, StringConstraints
 
 from lectern.domain.chunks import Chunk
 from lectern.domain.evidence import Findings, Hit, SearchMode
-from lectern.domain.filters import ChunkFilter
 from lectern.domain.queries import SearchQuery
 from lectern.index.lexical import shared_words
-from lectern.schemas.common import Filters, Response
+from lectern.schemas.common import Filters, Response, applied
 
 
 class SearchQueryIn(Filters):
@@ -135,21 +134,7 @@ class SearchResponse(Response):
             hardware_tier_filter=findings.where.max_tier,
             module_filter=findings.where.module,
             book_id=findings.where.book_id,
-            filters=_applied(findings.where),
+            filters=applied(findings.where),
             mode=findings.mode,
             query_time_ms=findings.query_time_ms,
         )
-
-
-def _applied(where: ChunkFilter) -> dict[str, Any]:
-    return {
-        "book_id": where.book_id,
-        "hardware_tier_filter": where.max_tier,
-        "module_filter": where.module,
-        "chapter_min": where.chapter_min,
-        "chapter_max": where.chapter_max,
-        "lesson_filter": where.lesson,
-        "proficiency_levels": None if where.levels is None else sorted(where.levels),
-        "layer_filter": where.layer,
-        "parent_doc_id": where.parent_doc_id,
-    }

@@ -61,7 +61,7 @@ async def chat_resume(
     last_event_id: Annotated[str | None, Header(max_length=40, description="The last event that arrived.")] = None,
 ) -> Response:
     """Go on where a stream broke off; once there is a reply, it is given."""
-    if (run := runs.find(caller.owner, str(run_id))) is not None:
+    if (run := await runs.recall(caller.owner, str(run_id))) is not None:
         return streams.open(caller, live_events(run, last_event_id))
     known = await talk.log.run(caller.owner, str(run_id))
     if known is None:
