@@ -74,7 +74,8 @@ def http_page() -> str:
     lines += ["| | | |", "|---|---|---|"]
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
-            lines.append(f"| `{method.upper()} {path}` | {operation['description']} | `{operation['operationId']}` |")
+            does = " ".join(operation["description"].split())
+            lines.append(f"| `{method.upper()} {path}` | {does} | `{operation['operationId']}` |")
     lines += ["", "Headers of responses, named for each operation in `openapi.json`:", "", "| | |", "|---|---|"]
     lines += [f"| `{name}` | {one['description']} |" for name, one in described["components"]["headers"].items()]
     return "\n".join([*lines, ""])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lectern.answering.turns import Delta, Question, Replied
-from lectern.domain.errors import ProviderError
+from lectern.domain.errors import BadInput, ProviderError
 from lectern.domain.queries import Scope
 from lectern.domain.replies import Answer, Exchange, Refusal
 from lectern.wiring import Lectern
@@ -246,3 +246,57 @@ async def test_a_follow_up_is_searched_as_a_whole_question(tmp_path: Path, ai: F
 
     assert "gripper" in again.account.standalone
     assert isinstance(again, Answer)
+
+
+async def test_the_rewriting_of_a_follow_up_is_paid_for_too(tmp_path: Path, ai: FakeAI) -> None:
+    """Two calls of the model are two bills, and the reply says their sum."""
+    ai.script(Step(say=saying("What is a node?")), then=Step(say=saying(f"{NODE} [1]")))
+    before = Exchange(question="How fast is the camera?", answer="It publishes 30 images every second.")
+    async with talking(tmp_path, ai) as lectern:
+        reply = await lectern.ask("And what about it?", history=[before])
+
+    assert len(chats(ai)) == 2
+    assert reply.account.tokens_used == 30
+
+
+async def test_an_answer_from_the_outline_is_told_like_any_other(tmp_path: Path, ai: FakeAI) -> None:
+    """Who follows a stream sees its words and its sources, not only the reply at the end."""
+    async with talking(tmp_path, ai) as lectern:
+        events = [event async for event in lectern.stream("Which modules does the book have?")]
+
+    told = "".join(event.text for event in events if isinstance(event, Delta))
+    assert told == events[-1].reply.text
+    assert told.startswith("- ")
+    assert chats(ai) == []
+
+
+async def test_a_refusal_looks_beyond_the_filters_whoever_decided_it(tmp_path: Path, ai: FakeAI) -> None:
+    """Also where the draft had nothing to stand on; and the reply says which filters held."""
+    ai.script(then=Step(say=saying("Dolphins built it in Atlantis. [1]")))
+    async with talking(tmp_path, ai) as lectern:
+        reply = await lectern.ask("How strong is the gripper?", scope=Scope(hardware_tier_filter=2))
+        served = await lectern.ask("What is a service?", scope=Scope(module_filter="ros2"))
+
+    assert isinstance(reply, Refusal)
+    assert [one.title for one in reply.outside_scope] == ["The gripper"]
+    assert served.account.where is not None
+    assert (served.account.where.module, served.account.where.max_tier) == ("ros2", 4)
+
+
+async def test_the_authors_default_for_readers_is_a_filter(tmp_path: Path, ai: FakeAI) -> None:
+    """Where `[reader]` hides the lesson that has it, a refusal names that lesson."""
+    (tmp_path / "robots").mkdir()
+    (tmp_path / "robots" / "lectern.toml").write_text("[reader]\nhardware_tier = 1\n", encoding="utf-8")
+    async with talking(tmp_path, ai) as lectern:
+        reply = await lectern.ask("How strong is the gripper?")
+
+    assert isinstance(reply, Refusal)
+    assert [one.title for one in reply.outside_scope] == ["The gripper"]
+
+
+@pytest.mark.parametrize("top_k", [0, -3, 101])
+async def test_passages_out_of_range_are_an_error(tmp_path: Path, ai: FakeAI, top_k: int) -> None:
+    """Never a silent default or cap."""
+    async with talking(tmp_path, ai) as lectern:
+        with pytest.raises(BadInput, match="top_k must be 1 to 100"):
+            await lectern.ask("What is a node?", top_k=top_k)

@@ -143,7 +143,7 @@ def test_a_right_that_is_missing_is_a_403(site: Site, method: str, path: str, ri
         got = site.call(method, path, f"only-{name}", **body)
         assert (got.status_code == 403) == (name != right), name
         if name != right:
-            assert got.json()["detail"] == f"this key may not {right}; ask the operator for one that may"
+            assert got.json()["detail"] == f"this key lacks the right {right!r}; ask the operator for one that has it"
 
 
 def test_the_commands_door_is_as_it_was(site: Site) -> None:

@@ -400,6 +400,17 @@ async def test_nothing_of_a_deleted_thread_is_given_from_memory(lectern: Lectern
     assert lectern.runs.find(LOCAL_OWNER, asked.run_id) is None
 
 
+async def test_nor_of_one_that_was_deleted_elsewhere(lectern: Lectern) -> None:
+    """By a command, the retention or another process, which cannot tell this one's memory."""
+    asked = request()
+    await lectern.runs.start(asked).reply()
+    assert await lectern.runs.recall(LOCAL_OWNER, asked.run_id) is not None
+    await lectern.talk.threads.delete(LOCAL_OWNER, asked.thread_id)
+
+    assert await lectern.runs.recall(LOCAL_OWNER, asked.run_id) is None
+    assert lectern.runs.find(LOCAL_OWNER, asked.run_id) is None
+
+
 async def test_a_change_of_subject_is_not_answered_with_the_old_one(tmp_path: Path, ai: FakeAI) -> None:
     """After an answered question, what the book does not have is refused all the same; what names its subject is
     searched as it stands."""

@@ -209,6 +209,34 @@ async def test_a_price_is_told_or_nothing() -> None:
     assert "20,000" in await WRITER.write("price of robots of this kind", [market])
 
 
+async def test_a_price_may_stand_below_its_currency() -> None:
+    """A column is headed once; its cells are prices all the same, and another table's are not."""
+    hives = Passage(
+        number=1,
+        heading="Hives",
+        text="| Hive | Frames | Price (EUR) |\n|---|---|---|\n| Warré | 8 | 120 |\n| Dadant | 12 | 240 |",
+    )
+    honey = Passage(
+        number=2, heading="Honey", text="| Honey | Price |\n|---|---|\n| Lime | 7.40 EUR |\n| Rape | 5.20 EUR |"
+    )
+
+    said = await WRITER.write("What is the price of a Warré hive?", [honey, hives])
+
+    assert "Warré | 8 | 120" in said
+    assert "Lime" not in said
+
+
+async def test_entries_of_a_table_of_contents_are_no_answers() -> None:
+    """A line that is only a link says where something is told, and nothing of it."""
+    contents = Passage(
+        number=1,
+        heading="Summary",
+        text="[Preface](preface.md)\n\n- [Oxalic acid](oxalic.md)\n- [Formic acid](formic.md)\n",
+    )
+    assert quotes_of(contents.text) == []
+    assert await WRITER.write("What is oxalic acid?", [contents]) == ""
+
+
 @pytest.mark.parametrize(
     ("question", "told"),
     [

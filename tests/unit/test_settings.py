@@ -31,3 +31,19 @@ def test_other_programs_variables_are_left_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SOMETHING_ELSE", "1")
 
     load_settings()
+
+
+@pytest.mark.parametrize(
+    "given", ["0.8/5, 0.7/3", "0.8, 0.7, 0.6", "0.6/5, 0.7/3, 0.8/2", "0.8/0, 0.7/1, 0.6/1", "x/1, 0.7/1, 0.6/1"]
+)
+def test_thresholds_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    """Three, falling, each with its chunks; the error names the variable."""
+    monkeypatch.setenv("LECTERN_THRESHOLDS", given)
+    with pytest.raises(ConfigError, match="LECTERN_THRESHOLDS"):
+        load_settings()
+
+
+def test_thresholds_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As similarity/chunks, from high to low."""
+    monkeypatch.setenv("LECTERN_THRESHOLDS", "0.6/4, 0.5/2, 0.35/1")
+    assert load_settings().thresholds == ((0.6, 4), (0.5, 2), (0.35, 1))

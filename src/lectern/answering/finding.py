@@ -47,10 +47,11 @@ def _of_what_is_meant(meant: Meant, heading: str, quotes: Sequence[Quote], odds:
 def pieces_of(quotes: Sequence[Quote]) -> tuple[str, ...]:
     """What is read: a listing with the line that introduces it, a row with the head of each cell, a list by its items,
     and as a whole where these are too short to be quotes."""
-    return tuple(_flat(_introduced(quote)) for quote in quotes if quote.kind != "list" or not _items(quote, quotes))
+    return tuple(_flat(introduced(quote)) for quote in quotes if quote.kind != "list" or not _items(quote, quotes))
 
 
-def _introduced(quote: Quote) -> str:
+def introduced(quote: Quote) -> str:
+    """A quote with what it cannot be understood without."""
     match quote.kind:
         case "code":
             return f"{quote.before} {quote.text}"

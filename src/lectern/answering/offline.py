@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from textwrap import dedent
 
 from lectern.answering.definitions import defines, term_asked
-from lectern.answering.finding import found_in
+from lectern.answering.finding import found_in, introduced
 from lectern.answering.markers import has_marker
 from lectern.answering.naming import Meant
 from lectern.answering.question_types import asked_for, must_hold
@@ -112,7 +112,7 @@ def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Seque
 
     def fits(quote: Quote, around: Sequence[str]) -> bool:
         """Not about another thing; and where the question asks for a measure, one of the thing that it names."""
-        told = f"{quote.before} {quote.text}" if quote.kind == "row" else quote.text
+        told = f"{quote.before} {introduced(quote)}" if quote.kind == "row" else quote.text
         return not meant.another(around) and (needed is None or (needed(told) and meant.in_any(around)))
 
     return [

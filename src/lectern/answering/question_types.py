@@ -78,6 +78,7 @@ _DATED = _any_case(
 )
 _PRICES = _any_case(
     r"[$€£¥₹]\s?\d[\d,.]*(?:\s|[.,;)]|$)|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\bfree\b"
+    r"|(?:\b(?:USD|EUR|GBP|dollars?|euros?|pounds?)|[$€£¥₹])\)?:\s*\d"  # a cell below such a head
     r"|\b(?:costs?|priced?) (?:about|around|roughly|approximately|nothing|less|more|between|from|over|under|as much)\b"
 )
 _AMOUNT = (

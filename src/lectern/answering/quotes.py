@@ -28,6 +28,7 @@ _RULE = re.compile(r"^[\s|:-]*-[\s|:-]*$")
 _COMMENT = re.compile(r"^\s*(#|//|--\s|;|<!--)")
 _BOX = re.compile(r"^\s*(?::{3,}|!{3})")  # the rim of a note or warning
 _LABEL = re.compile(r"^(\*\*|__)(?:(?!\1).)+\1[:.]?$")  # a line in bold is a heading of sorts
+_LINK = re.compile(r"[\s*_~]*!?\[[^\]\n]*\]\([^)\n]*\)[\s*_~.,;]*")  # all of a line that only points elsewhere
 _LETTERS = re.compile(r"[^\W_]")
 # A full stop after these ends no sentence, whatever follows.
 _SHORTENED = re.compile(r"(?:\b(?:St|Mt|Ft|Lt|Col|Gen|Sen|Gov|Rev|Capt|Sgt|Jr|vol|pp|ca|c|no|figs?|secs?))\.$")
@@ -168,6 +169,7 @@ class _Reader:
 
     def _prose(self, lines: list[str]) -> None:
         before = ""
+        lines = [line for line in lines if not _LINK.fullmatch(line)]
         for sentence in _whole(sentences_of("\n".join(lines)), lines):
             if not _OPEN.search(sentence) and not _LABEL.match(sentence):
                 self._add("sentence", (sentence,), before, leans=bool(_LEANS.match(sentence)))
@@ -178,6 +180,8 @@ class _Reader:
 
     def _item(self, lines: list[str]) -> None:
         before = self._lead
+        if _LINK.fullmatch(_BULLET.sub("", " ".join(lines), count=1)):
+            return  # an entry of a table of contents states nothing
         self._items.append(" ".join(" ".join(lines).split()))
         for sentence in _whole(sentences_of("\n".join(lines)), lines):
             leans = before != self._lead and bool(_LEANS.match(sentence))

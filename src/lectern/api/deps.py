@@ -51,7 +51,7 @@ RunsDep = Annotated[Runs, Depends(runs_of)]
 def _needs(right: Right) -> Callable[[Caller], Awaitable[Caller]]:
     async def caller(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
         if right not in caller.rights:
-            raise Forbidden(f"this key may not {right}; ask the operator for one that may")
+            raise Forbidden(f"this key lacks the right {right!r}; ask the operator for one that has it")
         if right == "chat" and caller.nameless:
             raise Unauthorised(READER)
         return caller
