@@ -62,6 +62,7 @@ def test_what_can_be_typed_in_a_talk(home: Path, tmp_path: Path) -> None:
             "/new",
             "/what",
             OFF_BOOK,
+            "/sources",
             "/quit",
         ]
     )
@@ -79,10 +80,27 @@ def test_what_can_be_typed_in_a_talk(home: Path, tmp_path: Path) -> None:
         assert said in done.stdout
     assert "/what is not known" in done.stdout
     assert "I couldn't find that" in done.stdout
+    assert "The last question was refused" in done.stdout
     assert "cannot be written" in done.stderr
     assert QUESTION in file.read_text()
     threads = json.loads(lectern("threads", "list", "--json", home=home).stdout)
     assert [one["turn_count"] for one in threads] == [1, 1]
+
+
+def test_what_comes_from_the_outline_is_printed_too(home: Path) -> None:
+    """The answer, once, and its sources below."""
+    done = lectern("chat", home=home, typed="Which modules does the book have?\n").stdout
+
+    answer, _, sources = done.partition("\n\n")
+    assert answer.splitlines()[0] == "- The Robotic Nervous System [1]"
+    assert sources.startswith("[1] ")
+
+
+def test_an_unknown_id_is_no_talk_that_goes_on(home: Path) -> None:
+    """Who mistypes an id is told that a new conversation begins."""
+    missing = str(uuid.uuid4())
+    assert f"there is no conversation {missing!r}" in lectern("chat", missing, home=home, typed=f"{QUESTION}\n").stderr
+    assert lectern("chat", missing, home=home, typed=f"{QUESTION}\n").stderr == ""
 
 
 def test_an_ephemeral_talk_is_not_listed(home: Path) -> None:

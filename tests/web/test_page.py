@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import uuid
 from collections.abc import Iterator
 
 import httpx
@@ -69,6 +71,28 @@ def test_what_the_book_does_not_say_shows_a_refusal(page: Page) -> None:
         "I couldn't find that information in the book.", timeout=20_000
     )
     expect(page.locator("a.cite")).to_have_count(0)
+
+
+def test_a_refusal_says_where_else_the_answer_is(page: Page) -> None:
+    """A lesson outside the reader's filters comes before those that are merely near; another book is named."""
+
+    def hidden(route: Route) -> None:
+        whole = route.fetch()
+        head, _, data = whole.text().rpartition("data: ")
+        reply = json.loads(data.partition("\n")[0])
+        lesson = {"title": "The gripper", "url": "/x", "parent_doc_id": str(uuid.uuid4())}
+        reply |= {"outside_scope": [lesson], "other_books": ["cooking"]}
+        body = f"{head}data: {json.dumps(reply)}\n\n"
+        route.fulfill(status=200, content_type="text/event-stream", body=body)
+
+    page.route("**/chat/stream", hidden)
+    ask(page, "Which wine goes well with roast duck?")
+
+    expect(page.locator(".refusal")).to_contain_text(
+        "Outside your filters the book has it: The gripper", timeout=20_000
+    )
+    expect(page.locator(".refusal")).to_contain_text("Another book covers it: cooking")
+    expect(page.locator(".refusal")).not_to_contain_text("Nearest lessons")
 
 
 def test_an_error_keeps_the_question(page: Page) -> None:

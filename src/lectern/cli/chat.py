@@ -89,6 +89,8 @@ def command(  # noqa: PLR0913  # one parameter an option
         except LecternError as exc:
             complain(exc)
         try:
+            if session:
+                runner.run(talk.say_if_new())
             _loop(talk, runner)
         finally:
             runner.run(opened.__aexit__(None, None, None))
@@ -108,6 +110,14 @@ class _Talk:
         self.ephemeral, self.as_json = ephemeral, as_json
         self.last: dict[str, Any] | None = None
         self.failed = 0  # exit code of the last question or command that went wrong
+
+    async def say_if_new(self) -> None:
+        """Whoever mistypes an id must not believe that the talk goes on."""
+        try:
+            async for _ in self.act("thread", {"thread_id": self.thread_id}):
+                pass
+        except LecternError:
+            typer.echo(f"lectern: there is no conversation {self.thread_id!r}; a new one begins", err=True)
 
     async def ask(self, text: str) -> None:
         """One question; the answer is written as it comes."""
@@ -138,7 +148,8 @@ class _Talk:
     def sources(self, _: str) -> None:
         """`/sources`."""
         if self.last is None or not self.last["sources"]:
-            typer.echo("There is no answer yet.")
+            refused = self.last is not None
+            typer.echo("The last question was refused, so it has no sources." if refused else "There is no answer yet.")
             return
         for source in self.last["sources"]:
             typer.echo(

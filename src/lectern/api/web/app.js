@@ -78,12 +78,19 @@ function parts(reply) {
   if (reply.should_answer) {
     shown.push(node("p", { class: "quiet" }, node("span", { class: "level" }, `${reply.confidence_level} confidence`), ` · ${reply.model}`));
     shown.push(sourceList(reply.sources));
-  } else if (reply.nearest.length) {
-    const near = node("p", { class: "quiet" }, "Nearest lessons: ");
-    reply.nearest.forEach((lesson, i) => near.append(i ? " · " : "", node("a", openIn(lesson), lesson.title)));
-    shown.push(near);
+    return shown;
   }
+  // Where the filters, or the choice of the book, hid the answer, that says more than what merely comes near.
+  if (reply.outside_scope.length) shown.push(lessonLine("Outside your filters the book has it: ", reply.outside_scope));
+  else if (reply.nearest.length) shown.push(lessonLine("Nearest lessons: ", reply.nearest));
+  if (reply.other_books.length) shown.push(node("p", { class: "quiet" }, `Another book covers it: ${reply.other_books.join(", ")}`));
   return shown;
+}
+
+function lessonLine(said, lessons) {
+  const line = node("p", { class: "quiet" }, said);
+  lessons.forEach((lesson, i) => line.append(i ? " · " : "", node("a", openIn(lesson), lesson.title)));
+  return line;
 }
 
 async function ask(question) {
