@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lectern.version import __version__
 
 if TYPE_CHECKING:
+    from lectern.answering import views
     from lectern.domain.errors import LecternError
     from lectern.domain.queries import Scope
     from lectern.domain.replies import Answer, Exchange, Refusal
@@ -28,6 +29,7 @@ _HOMES = {
     "Settings": "lectern.settings",
     "open_lectern": "lectern.wiring",
 }
+_MODULES = {"views": "lectern.answering.views"}
 
 __all__ = [
     "Answer",
@@ -39,13 +41,16 @@ __all__ = [
     "Settings",
     "__version__",
     "open_lectern",
+    "views",
 ]
 
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used: `lectern --help` must not pay for what it does not need."""
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module 'lectern' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     return getattr(import_module(_HOMES[name]), name)

@@ -44,7 +44,9 @@ def runs_on(
     return Runs(talk, most=settings.max_runs, most_of_one=settings.max_runs_per_key, watchers=watchers)
 
 
-async def ask_in_thread(talk: Talk, thread_id: str, text: str, scope: Scope, top_k: int | None) -> Reply:
+async def ask_in_thread(  # one parameter for each thing that can be asked for
+    talk: Talk, thread_id: str, text: str, scope: Scope, top_k: int | None, similarity_threshold: float | None
+) -> Reply:
     """One turn of the local owner's, to its reply."""
     given = {
         name: value for name, value in dataclasses.asdict(scope).items() if value is not None and name != "book_id"
@@ -57,6 +59,7 @@ async def ask_in_thread(talk: Talk, thread_id: str, text: str, scope: Scope, top
         book_id=scope.book_id,
         filters=given,
         top_k=top_k,
+        similarity_threshold=similarity_threshold,
     )
     reply: Reply | None = None
     async with aclosing(converse(request, talk)) as events:

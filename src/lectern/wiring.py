@@ -100,12 +100,13 @@ class Lectern(ReadingRoom):
         )
         return await self.finder(query)
 
-    async def ask(  # one parameter for each thing that can be asked for
+    async def ask(  # noqa: PLR0913  # one parameter for each thing that can be asked for
         self,
         text: str,
         *,
         book: str | None = None,
         top_k: int | None = None,
+        similarity_threshold: float | None = None,
         scope: Scope | None = None,
         history: Sequence[Exchange] = (),
         thread: str | None = None,
@@ -116,10 +117,18 @@ class Lectern(ReadingRoom):
         if thread is not None:
             from lectern.talking import ask_in_thread
 
-            return await ask_in_thread(self.talk, thread, text, where, top_k)
+            return await ask_in_thread(self.talk, thread, text, where, top_k, similarity_threshold)
         from lectern.answering.turns import Question
 
-        return await self.reply(Question(text=text, scope=where, top_k=top_k, history=tuple(history)))
+        return await self.reply(
+            Question(
+                text=text,
+                scope=where,
+                top_k=top_k,
+                similarity_threshold=similarity_threshold,
+                history=tuple(history),
+            )
+        )
 
     def stream(
         self,
@@ -127,6 +136,7 @@ class Lectern(ReadingRoom):
         *,
         book: str | None = None,
         top_k: int | None = None,
+        similarity_threshold: float | None = None,
         scope: Scope | None = None,
         history: Sequence[Exchange] = (),
     ) -> AsyncIterator[ReplyEvent]:
@@ -134,7 +144,16 @@ class Lectern(ReadingRoom):
         from lectern.answering.turns import Question
 
         where = _in_book(scope, book)
-        return self.answering(Question(text=text, scope=where, top_k=top_k, history=tuple(history), stream=True))
+        return self.answering(
+            Question(
+                text=text,
+                scope=where,
+                top_k=top_k,
+                similarity_threshold=similarity_threshold,
+                history=tuple(history),
+                stream=True,
+            )
+        )
 
     async def reply(self, question: Question) -> Reply:
         """The reply to a question, once it is complete."""

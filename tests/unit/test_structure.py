@@ -68,6 +68,7 @@ LEFT_ALONE = (
     "List the parameters of the camera.",
     "What is the first step of the algorithm?",
     "Which lessons are in module 7?",
+    "What comes after the lidar pulse was sent?",
 )
 
 

@@ -157,6 +157,8 @@ class _Book:
         if at is None:
             return []
         if not 0 <= at + step < len(named):
+            if not re.search(r"\b(?:lesson|chapter|module)\b", question, re.IGNORECASE):
+                return []  # it may well be about something else that a title happens to name
             end, kind = "first" if step < 0 else "last", "chapter" if chapterwise else "lesson"
             return [Line(text=f"“{titles[at]}” is the {end} {kind} of the book.", lesson=named[at][1])]
         title, lesson = named[at + step]

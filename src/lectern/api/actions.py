@@ -39,7 +39,12 @@ async def ask(lectern: Lectern, params: Params) -> Lines:
     async def reply() -> dict[str, Any]:
         scope = _scope(params)
         entry = await lectern.book(scope.book_id)
-        said = await lectern.ask(params["text"], scope=scope, top_k=params["top_k"])
+        said = await lectern.ask(
+            params["text"],
+            scope=scope,
+            top_k=params["top_k"],
+            similarity_threshold=params.get("similarity_threshold"),  # older commands do not send it
+        )
         return ChatResponse.of(said, book_id=entry.manifest.book_id).model_dump()
 
     yield await watched(reply(), params["text"], lectern.watchers)

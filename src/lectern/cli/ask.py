@@ -32,6 +32,12 @@ def command(  # noqa: PLR0913  # one parameter an option
     top_k: Annotated[
         int | None, typer.Option("--top-k", help="How many passages to read, 1 to 100; default: AGENT_TOP_K, else 5.")
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold", help="The least similarity (cosine) of a passage, 0 to 1; default: the embedder's."
+        ),
+    ] = None,
     tier: Tier = None,
     module: Module = None,
     chapter_min: ChapterMin = None,
@@ -54,7 +60,8 @@ def command(  # noqa: PLR0913  # one parameter an option
         level=level,
         layer=layer,
     )
-    reply = carry(only("ask", {"text": question, "top_k": top_k, "scope": scope}, direct=direct))
+    params = {"text": question, "top_k": top_k, "similarity_threshold": threshold, "scope": scope}
+    reply = carry(only("ask", params, direct=direct))
     if json:
         print_json(reply)
     else:
