@@ -51,6 +51,9 @@ ANSWERED = {
     "What are the modules?": "- The Nervous System",
     "Which modules does the book have?": "- The Nervous System",
     "What chapters are there?": "- The Graph",
+    "Could you list all chapters of this book in order, please?": "- The Graph",
+    "Which lessons does the second chapter contain, in order?": "- SDF Worlds",
+    "Show me the table of contents.": "- The Graph",
     "Which lessons are in module 2?": "- SDF Worlds",
     "List the lessons of the module about gazebo.": "- SDF Worlds",
     "What comes before chapter 1?": "“The Graph” is the first chapter of the book.",
@@ -68,6 +71,13 @@ LEFT_ALONE = (
     "List the parameters of the camera.",
     "What is the first step of the algorithm?",
     "Which lessons are in module 7?",
+    "What type of surveys show the location of stratigraphic units in the subsurface?",
+    "What are the units of mass?",
+    "What pattern should you follow when worlds are large?",
+    "What are most public schools not a part of?",
+    "Which lesson of module 2 can be done on a laptop only?",
+    "Which of the five powers from chapter 1 does a digital twin enable?",
+    "Name the lessons that the engineers learned.",
     "What comes after the lidar pulse was sent?",
 )
 

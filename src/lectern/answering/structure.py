@@ -41,8 +41,8 @@ _WHERE = re.compile(
     re.IGNORECASE,
 )
 _INSIDE = re.compile(
-    r"\b(?:which|what|list|name|show)\b[^?]{0,30}\b(?P<inner>lesson"
-    r"|chapter)s?\b[^?]{0,30}\b(?:of|in|does|belong\w* to|"
+    r"\b(?:which|what|list|name|show)\b[^?]{0,30}?\b(?P<inner>lesson"
+    r"|chapter)s?\b[^?]{0,30}?\b(?:of|in|does|belong\w* to|"
     r"are in|make up)\b(?P<outer>[^?]*)",
     re.IGNORECASE,
 )
@@ -50,6 +50,11 @@ _CALLED = re.compile(
     r"\b(?:what is|title of|name of)\b[^?]{0,15}\b(?P<kind>lesson|chapter|module) (?P<number>\d+(?:\.\d+)?)\b"
     r"(?=[^?]{0,12}(?:called|named|titled|about|title|$|\?))",
     re.IGNORECASE,
+)
+_NAMES_PARTS = re.compile(r"\b(?:lesson|chapter|module)s?\b", re.IGNORECASE)
+_PARTS = "module chapter lesson unit section part"
+_OF_THE_BOOK = (
+    "all every its book course whole entire please order contents table outline tell can could list name show give have"
 )
 _EXTREME = re.compile(r"\b(?:what|which) is the (?P<end>first|last) (?P<kind>lesson|chapter|module)\b", re.IGNORECASE)
 
@@ -100,8 +105,10 @@ class _Book:
     def listed(self, question: str) -> list[Line]:
         """All modules, chapters or lessons."""
         asked = _LIST.search(question)
-        if not asked or _names_a_part(question[asked.end() :]) or len(telling_stems(question[asked.end() :])) > 1:
+        if not asked or _names_a_part(question[asked.end() :]):
             return []
+        if telling_stems(question) - stems(f"{_OF_THE_BOOK} {_PARTS}"):
+            return []  # units of something else
         return _itemised(list(self._parts((asked["part"] or asked["held"] or "chapter").lower())))
 
     def inside(self, question: str) -> list[Line]:
@@ -109,15 +116,14 @@ class _Book:
         if not (asked := _INSIDE.search(question)):
             return []
         if asked["inner"].lower() == "chapter":
-            module = self._module(asked["outer"])
+            module = self._module_alone(asked["outer"])
             chapters = [one for one in module.chapters if one.chapter and one.lessons] if module else []
             return _itemised([(one.title, one.lessons[0]) for one in chapters])
         if (found := self._chapter(question)) is not None:
             return _itemised([(lesson.title, lesson) for lesson in found.lessons if lesson.lesson])
-        module = self._module(asked["outer"]) if re.search(r"\bmodule\b", question, re.IGNORECASE) else None
+        module = self._module_alone(asked["outer"])
         parts = module.chapters if module else ()
-        lessons = [one for chapter in parts for one in chapter.lessons if one.lesson or not chapter.chapter]
-        return _itemised([(lesson.title, lesson) for lesson in lessons])
+        return _itemised([(one.title, one) for chapter in parts for one in chapter.lessons if one.lesson])
 
     def called(self, question: str) -> list[Line]:
         """The title of a lesson, chapter or module that is named by its number."""
@@ -148,6 +154,8 @@ class _Book:
         if not (asked := _NEIGHBOUR.search(question)):
             return []
         way = asked["way"].lower()
+        if way.startswith(("follow", "preced")) and not _NAMES_PARTS.search(question):
+            return []  # rules and patterns are followed, too
         step = -1 if "before" in way or "preced" in way else 1
         chapterwise = bool(re.search(r"\bchapter\b", question, re.IGNORECASE))
         named = list(self._parts("chapter" if chapterwise else "lesson"))
@@ -157,7 +165,7 @@ class _Book:
         if at is None:
             return []
         if not 0 <= at + step < len(named):
-            if not re.search(r"\b(?:lesson|chapter|module)\b", question, re.IGNORECASE):
+            if not _NAMES_PARTS.search(question):
                 return []  # it may well be about something else that a title happens to name
             end, kind = "first" if step < 0 else "last", "chapter" if chapterwise else "lesson"
             return [Line(text=f"“{titles[at]}” is the {end} {kind} of the book.", lesson=named[at][1])]
@@ -203,6 +211,14 @@ class _Book:
             return self._modules[int(number[1]) - 1]
         at = _best(self._modules, said, lambda module: f"{module.title} {module.module}")
         return None if at is None else self._modules[at]
+
+    def _module_alone(self, said: str) -> OutlineModule | None:
+        """The module that is named, where nothing else is asked of what is in it."""
+        module = self._module(said) if re.search(r"\bmodule\b", said, re.IGNORECASE) else None
+        if module is None:
+            return None
+        more = telling_stems(said) - stems(f"{_PARTS} {_OF_THE_BOOK} {module.title} {module.module} belong contain")
+        return None if any(not word.isdigit() for word in more) else module
 
     def _chapter(self, said: str) -> OutlineChapter | None:
         numbered = [chapter for _, chapter in self.chapters if chapter.chapter]
