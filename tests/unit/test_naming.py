@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lectern.answering.naming import Meant, marks_of
+from lectern.answering.naming import Meant, Siblings, marks_of
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,21 @@ def test_a_mark_is_there_or_not() -> None:
 def test_marks_are_names_with_digits() -> None:
     """Numbers with units are none, and neither are words and numbers alone."""
     assert marks_of("The RT-2, a D435i and v3 at 16GB, 2.5m, 30Hz in 3D for ROS 2 in 2024") == {"rt-2", "d435i", "v3"}
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "another"),
+    [
+        ("What is the concentration of formic acid?", "Oxalic acid", True),
+        ("What is the concentration of formic acid?", "Formic acid", False),
+        ("What is the concentration of the acid?", "Oxalic acid", False),  # neither is named
+        ("Is formic acid stronger than oxalic acid?", "Oxalic acid", False),  # both are
+        ("How do formic acid and smoke differ?", "Smoke", False),  # not of the same make
+        ("What is in part 2?", "Honey part 1", False),  # numbers tell nothing apart here
+    ],
+)
+def test_lessons_of_one_make_are_told_apart(question: str, title: str, another: bool) -> None:
+    """Where two titles differ in one word, what stands below the other answers nothing, unless it names this one."""
+    siblings = Siblings(question, ["Oxalic acid", "Formic acid", "Smoke", "Honey part 1", "Honey part 2", ""])
+    assert siblings.another(title, ("Concentration: 3.5 %",)) == another
+    assert not siblings.another(title, ("Unlike formic acid, part 2, it is mild.",))

@@ -418,3 +418,25 @@ async def test_a_bare_reference_is_not_quoted() -> None:
 
     assert "a goal with feedback" in said
     assert "lesson 1." not in said
+
+
+async def test_a_lesson_of_the_same_make_answers_nothing() -> None:
+    """A dose of one acid must never be quoted for the other."""
+    oxalic = Passage(
+        number=1, page="Oxalic acid", heading="Use", text="## Use\n\n- Concentration: 3.5 %\n- Temperature: 3 to 8 °C\n"
+    )
+    formic = Passage(
+        number=2,
+        page="Formic acid",
+        heading="Use",
+        text="## Use\n\n- Concentration: 60 %\n- Temperature: 12 to 25 °C\n",
+    )
+
+    assert "3.5 %" in await WRITER.write("What is the concentration of oxalic acid?", [oxalic, formic])
+    assert "3.5 %" not in await WRITER.write("What is the concentration of formic acid?", [oxalic, formic])
+
+
+def test_a_label_with_its_value_can_be_quoted() -> None:
+    """However short; a label alone, and a bare word, cannot."""
+    items = quotes_of("- Concentration: 60 %\n- **Price:** $99\n- Yes\n- Concentration:\n")
+    assert [one.text for one in items] == ["Concentration: 60 %", "**Price:** $99"]

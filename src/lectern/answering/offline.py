@@ -11,7 +11,7 @@ from textwrap import dedent
 from lectern.answering.definitions import defines, term_asked
 from lectern.answering.finding import found_in, introduced
 from lectern.answering.markers import has_marker
-from lectern.answering.naming import Meant
+from lectern.answering.naming import Meant, Siblings
 from lectern.answering.question_types import asked_for, must_hold
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
@@ -49,6 +49,7 @@ class Passage:
     text: str
     heading: str = ""  # of its section, else of its page
     similarity: float = 0.0
+    page: str = ""  # its lesson's title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +110,7 @@ def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Seque
     """All that could be quoted; code only where it was asked for, by kind or by name."""
     code = asked_for(question) == "code" or _IDENTIFIER.search(question) is not None
     needed, meant = must_hold(question), Meant(question)
+    siblings = Siblings(question, [title for one in passages for title in (one.page, one.heading)])
 
     def fits(quote: Quote, around: Sequence[str]) -> bool:
         """Not about another thing; and where the question asks for a measure, one of the thing that it names."""
@@ -128,6 +130,7 @@ def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Seque
         for quote, likely in zip(quotes_of(passage.text), of_quotes, strict=True)
         if (code or quote.kind != "code")
         and fits(quote, (passage.heading, quote.heading, quote.before, quote.text))
+        and not any(siblings.another(title, (quote.before, quote.text)) for title in (passage.page, passage.heading))
         and not has_marker(quote.text)
         and not _REFERS.fullmatch(quote.text)
     ]

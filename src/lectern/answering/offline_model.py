@@ -99,4 +99,5 @@ def _passage(result: dict[str, Any]) -> Passage:
         text=result["chunk_text"],
         heading=heading,
         similarity=result.get("similarity_score", 0.0),
+        page=result.get("page_title") or "",
     )

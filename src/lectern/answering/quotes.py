@@ -28,6 +28,7 @@ _RULE = re.compile(r"^[\s|:-]*-[\s|:-]*$")
 _COMMENT = re.compile(r"^\s*(#|//|--\s|;|<!--)")
 _BOX = re.compile(r"^\s*(?::{3,}|!{3})")  # the rim of a note or warning
 _LABEL = re.compile(r"^(\*\*|__)(?:(?!\1).)+\1[:.]?$")  # a line in bold is a heading of sorts
+_VALUE = re.compile(r"[^:\n]{2,60}:[*_]*\s+[^\n]*\w[^\n]*[^:]")  # a label and what it is for
 _LINK = re.compile(r"[\s*_~]*!?\[[^\]\n]*\]\([^)\n]*\)[\s*_~.,;]*")  # all of a line that only points elsewhere
 _LETTERS = re.compile(r"[^\W_]")
 # A full stop after these ends no sentence, whatever follows.
@@ -183,7 +184,10 @@ class _Reader:
         if _LINK.fullmatch(_BULLET.sub("", " ".join(lines), count=1)):
             return  # an entry of a table of contents states nothing
         self._items.append(" ".join(" ".join(lines).split()))
-        for sentence in _whole(sentences_of("\n".join(lines)), lines):
+        told = list(_whole(sentences_of("\n".join(lines)), lines))
+        if not told and _VALUE.fullmatch(bare := _BULLET.sub("", self._items[-1], count=1)):
+            told = [bare]  # `Weight: 35 kg` is too short for a sentence, and says all that is asked for
+        for sentence in told:
             leans = before != self._lead and bool(_LEANS.match(sentence))
             self._add("item", (sentence,), before, leans=leans)
             before = sentence

@@ -124,6 +124,7 @@ def passages_of(hits: Sequence[Hit]) -> list[Passage]:
             text=hit.chunk.text,
             heading=hit.chunk.section_title or hit.chunk.page_title,
             similarity=round(hit.similarity, 4),
+            page=hit.chunk.page_title,
         )
         for number, hit in enumerate(hits, start=1)
     ]
