@@ -134,6 +134,8 @@ async def test_a_lesson_and_the_outline_can_be_read(tmp_path: Path, ai: FakeAI) 
 
     assert isinstance(reply, Answer)
     assert reply.citations[0].hit.chunk.source_file == "ros2/02-services.md"
+    looked = [(one.tool_name, one.results_count) for one in reply.account.look_ups]
+    assert looked == [("retrieve_documentation", 1), ("outline", 3), ("read_lesson", 1)]
 
 
 async def test_weak_evidence_costs_no_call(tmp_path: Path, ai: FakeAI) -> None:

@@ -193,7 +193,7 @@ class _Turn:
 
     def _remeasured(self, metrics: ConfidenceMetrics) -> ConfidenceMetrics:
         """The metrics over all that retrievals brought, where the model asked for more; the decision stands."""
-        if len(self._desk.look_ups) == 1:
+        if self._desk.retrievals == 1:
             return metrics
         again = self._policy.measure(self._standalone, (), self._desk.best())
         return replace(

@@ -91,9 +91,10 @@ class TurnDesk:
             chunks = await self._timed(self.library.lesson(replace(self.where, parent_doc_id=parent_doc_id)))
         except LecternError as exc:
             return error_response(parent_doc_id, str(exc))
-        if not chunks:
-            return error_response(parent_doc_id, "the book has no such lesson for this reader")
         hits = [self._from_lesson(chunk) for chunk in chunks[:LESSON_LIMIT]]
+        self._note("read_lesson", parent_doc_id, len(hits), _mean(hits))
+        if not hits:
+            return error_response(parent_doc_id, "the book has no such lesson for this reader")
         return tool_response(parent_doc_id, self._number(hits))
 
     async def first_of(self, parent_doc_id: str) -> Hit | None:
@@ -106,6 +107,9 @@ class TurnDesk:
         """The table of contents, lessons with the id that `read_lesson` takes."""
         assert self.where is not None  # a model is asked only after a retrieval
         outline = await self._timed(self.library.outline(self.where.book_id))
+        self._note(
+            "outline", "", sum(len(chapter.lessons) for part in outline.modules for chapter in part.chapters), 0.0
+        )
         modules = [
             {
                 "module": module.title,
@@ -123,24 +127,25 @@ class TurnDesk:
         ]
         return json.dumps({"title": outline.title, "modules": modules}, ensure_ascii=False)
 
+    @property
+    def retrievals(self) -> int:
+        """How often passages were searched for, by us or the model."""
+        return sum(one.tool_name == TOOL_NAME for one in self.look_ups)
+
     def best(self) -> list[Hit]:
         """What confidence is measured on: all that retrievals brought, the best `top_k`."""
         found = [hit for hit in self.handed.values() if hit.chunk.id in self.retrieved]
         return sorted(found, key=lambda hit: -hit.similarity)[: self.top_k]
 
     def _respond(self, query: str, hits: Sequence[Hit]) -> str:
-        similarity = fmean(hit.similarity for hit in hits) if hits else 0.0
-        self.look_ups.append(
-            LookUp(
-                tool_name=TOOL_NAME,
-                query=query,
-                results_count=len(hits),
-                avg_similarity=similarity,
-                timestamp=utc_now(),
-            )
-        )
+        self._note(TOOL_NAME, query, len(hits), _mean(hits))
         self.retrieved |= {hit.chunk.id for hit in hits}
         return tool_response(query, self._number(hits))
+
+    def _note(self, tool: str, query: str, found: int, similarity: float) -> None:
+        """Every call of a tool is kept with the turn: who audits an answer sees what its model looked at."""
+        made = LookUp(tool_name=tool, query=query, results_count=found, avg_similarity=similarity, timestamp=utc_now())
+        self.look_ups.append(made)
 
     def _number(self, hits: Sequence[Hit]) -> dict[int, Hit]:
         numbered: dict[int, Hit] = {}
@@ -174,3 +179,7 @@ class TurnDesk:
             return await work
         finally:
             self.seconds += time.perf_counter() - begun
+
+
+def _mean(hits: Sequence[Hit]) -> float:
+    return fmean(hit.similarity for hit in hits) if hits else 0.0
