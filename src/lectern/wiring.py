@@ -118,17 +118,7 @@ class Lectern(ReadingRoom):
             from lectern.talking import ask_in_thread
 
             return await ask_in_thread(self.talk, thread, text, where, top_k, similarity_threshold)
-        from lectern.answering.turns import Question
-
-        return await self.reply(
-            Question(
-                text=text,
-                scope=where,
-                top_k=top_k,
-                similarity_threshold=similarity_threshold,
-                history=tuple(history),
-            )
-        )
+        return await self.reply(_question(text, where, top_k, similarity_threshold, history))
 
     def stream(
         self,
@@ -141,19 +131,8 @@ class Lectern(ReadingRoom):
         history: Sequence[Exchange] = (),
     ) -> AsyncIterator[ReplyEvent]:
         """The same as it comes: states, evidence, checked text, and last the reply."""
-        from lectern.answering.turns import Question
-
-        where = _in_book(scope, book)
-        return self.answering(
-            Question(
-                text=text,
-                scope=where,
-                top_k=top_k,
-                similarity_threshold=similarity_threshold,
-                history=tuple(history),
-                stream=True,
-            )
-        )
+        asked = _question(text, _in_book(scope, book), top_k, similarity_threshold, history)
+        return self.answering(replace(asked, stream=True))
 
     async def reply(self, question: Question) -> Reply:
         """The reply to a question, once it is complete."""
@@ -317,6 +296,16 @@ async def open_lectern(
         yield Lectern(
             settings=settings, home=home, workshop=shop, finder=finder, engine=engine, closing=stack, serving=serving
         )
+
+
+def _question(
+    text: str, scope: Scope, top_k: int | None, similarity_threshold: float | None, history: Sequence[Exchange]
+) -> Question:
+    from lectern.answering.turns import Question
+
+    return Question(
+        text=text, scope=scope, top_k=top_k, similarity_threshold=similarity_threshold, history=tuple(history)
+    )
 
 
 def _in_book(scope: Scope | None, book: str | None) -> Scope:
