@@ -55,8 +55,8 @@ def ours(request: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
     from tokenizers import Tokenizer
 
-    from lectern.embedders.minilm import LocalEmbedder
-    from lectern.embedders.sealed import TOKENIZER, WEIGHTS
+    from lectern.models.local.embedder import LocalEmbedder
+    from lectern.models.local.packaged_models import TOKENIZER, WEIGHTS
 
     if "cut" in request:
         tokenizer = Tokenizer.from_file(str(WEIGHTS / TOKENIZER))

@@ -31,7 +31,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from lectern.embedders.minilm import DIMENSIONS, LocalEmbedder
+from lectern.models.local.embedder import DIMENSIONS, LocalEmbedder
 
 RATE = 20.0  # probes a second
 MOST_P99, MOST = 50.0, 250.0  # milliseconds: the bars
@@ -121,8 +121,8 @@ async def measure(address: str, source: str) -> dict[str, Any]:
 
 def serve_quick() -> None:
     """`lectern serve` with the quick embedder."""
+    from lectern.app.factories import Parts
     from lectern.cli.main import run
-    from lectern.parts import Parts
 
     Parts.embedder = lambda _self, _name=None: QuickEmbedder()  # type: ignore[method-assign,assignment]  # in this process only
     sys.argv = ["lectern", "serve", "--port", "0"]

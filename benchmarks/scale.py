@@ -65,8 +65,7 @@ def unit(vectors: Any) -> Any:  # noqa: ANN401  # numpy
 def chunk(number: int, place: int, text: str, vectors: list[list[float]]) -> Any:  # noqa: ANN401  # an IndexedChunk
     """One chunk of a lesson, its filter fields spread evenly."""
     from lectern.domain.books import LessonPlace
-    from lectern.domain.chunks import Chunk, Stamp, StampedChunk, chunk_id, content_hash, parent_doc_id
-    from lectern.ports import IndexedChunk
+    from lectern.domain.chunks import Chunk, IndexedChunk, Stamp, StampedChunk, chunk_id, content_hash, parent_doc_id
 
     home = LessonPlace(book_id=BOOK, module=f"module-{number % 8}", chapter=number % 40, lesson=number)
     digest = content_hash(text)
@@ -110,8 +109,8 @@ def chunk(number: int, place: int, text: str, vectors: list[list[float]]) -> Any
 
 async def fill(folder: Path, count: int) -> dict[str, Any]:
     """Put `count` chunks into an empty index; only `replace` is on the clock."""
+    from lectern.domain.chunks import Change
     from lectern.index.edge import open_edge_index
-    from lectern.ports import Change
 
     async def commit() -> None:  # the ledger's part, which is not measured here
         return
@@ -141,7 +140,7 @@ async def search(folder: Path, count: int) -> dict[str, Any]:
     """Open a filled index and search it, in the whole book and in a part of it."""
     import numpy as np
 
-    from lectern.domain.filters import ChunkFilter
+    from lectern.domain.scope import ChunkFilter
     from lectern.index.edge import open_edge_index
 
     everything = ChunkFilter(book_id=BOOK)

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lectern.embedders.minilm import LocalEmbedder, Model
+from lectern.app.open import open_lectern
+from lectern.app.settings import Settings
 from lectern.index.edge import EdgeView
+from lectern.models.local.embedder import LocalEmbedder, Model
 from lectern.retrieval import search as searching
-from lectern.settings import Settings
-from lectern.wiring import open_lectern
 
 QUESTIONS, LIMIT = 200, 5
 SPENT: dict[str, float] = defaultdict(float)  # milliseconds of the search under way

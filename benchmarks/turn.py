@@ -20,10 +20,10 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the scripted endpoint lives with the tests
 
-from lectern.answering.turns import Question
+from lectern.domain.replies import Question
 from lectern.domain.replies import Answer
-from lectern.settings import Settings
-from lectern.wiring import open_lectern
+from lectern.app.settings import Settings
+from lectern.app.open import open_lectern
 from tests.fakeai import Said, Step, fake_ai
 
 QUESTIONS = 200

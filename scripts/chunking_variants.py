@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from lectern.embedders.minilm import LocalEmbedder
+from lectern.app.settings import Settings
 from lectern.evals.datasets import load_set
 from lectern.evals.runner import Surroundings, evaluate
 from lectern.evals.runs import Run
+from lectern.models.local.embedder import LocalEmbedder
 from lectern.reading.rules import ReadingRules
-from lectern.settings import Settings
 
 VARIANTS = {
     "400, short ones share (chosen)": ReadingRules(),

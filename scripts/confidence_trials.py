@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lectern.evals.corpora import book_of_documents, book_of_folder
+from lectern.evals.datasets import book_of_documents, book_of_folder
 from lectern.evals.goldfiles import read_corpus
 
 SEED = 7

@@ -1,5 +1,5 @@
 """Makes the shipped local model: all-MiniLM-L6-v2 as one int8 ONNX file of 23 MB, its tokenizer, card, licence and
-checksums, in `src/lectern/embedders/weights/`. Users never need this script: its output is part of the package.
+checksums, in `src/lectern/models/local/weights/`. Users never need this script: its output is part of the package.
 
 Run it in an environment of its own, since the package with the weights pulls in torch:
 
@@ -27,7 +27,7 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
-TARGET = Path(__file__).resolve().parent.parent / "src" / "lectern" / "embedders" / "weights"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "lectern" / "models" / "local" / "weights"
 MODEL, TOKENIZER = "all-MiniLM-L6-v2-int8.onnx", "tokenizer.json"
 ORIGIN_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # model.safetensors as published
 LEAST_COSINE = 0.995  # to the fp32 model, on the calibration texts; lower means that something went wrong

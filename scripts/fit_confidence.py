@@ -25,13 +25,14 @@ from confidence_trials import Trial, trials
 
 import lectern
 from lectern import Settings, open_lectern
-from lectern.answering import everyday, signals
-from lectern.answering.calibration import GENERIC, SHIPPED, Calibration, Labelled, fit, to_json
-from lectern.answering.scores import auroc, ece, interval, share_below
-from lectern.answering.signals import FIELD, Signals, signals_of
+from lectern.app.open import Lectern
+from lectern.confidence import signals
+from lectern.confidence.calibration import GENERIC, SHIPPED, Calibration, Labelled, fit, to_json
+from lectern.confidence.scores import auroc, ece, interval, share_below
+from lectern.confidence.signals import FIELD, Signals, signals_of
 from lectern.domain.evidence import LOW
 from lectern.evals.refusal_picture import drawn
-from lectern.wiring import Lectern
+from lectern.text import everyday
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
 BOOKS = ("robolearn", "handbook", "curriculum", "squad2")

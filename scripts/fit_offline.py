@@ -27,10 +27,9 @@ from book_questions import BookQuestion, by_book, lessons
 from lectern import Settings, open_lectern
 from lectern.answering.offline import OfflineWriter
 from lectern.answering.ranking import WEIGHTS, Signals
-from lectern.embedders.finding import LocalFinder
-from lectern.embedders.minilm import LocalEmbedder
-from lectern.evals.answer_sets import load_answers
-from lectern.evals.answers import TOP_K, passages_of, says
+from lectern.evals.answers import TOP_K, load_answers, passages_of, says
+from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.embedder import LocalEmbedder
 
 RIDGE = 1.0
 STEPS, RATE = 600, 0.05

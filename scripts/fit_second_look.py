@@ -24,12 +24,12 @@ import numpy as np
 from book_questions import BookQuestion, by_book, lessons
 
 from lectern import Settings, open_lectern
-from lectern.answering.confidence import policy_for
-from lectern.answering.scores import auroc
 from lectern.answering.second_look import WEIGHTS, SecondLook, Signals, asks, probability
-from lectern.answering.signals import FIELD
+from lectern.confidence.policies import policy_for
+from lectern.confidence.scores import auroc
+from lectern.confidence.signals import FIELD
 from lectern.domain.evidence import LOW
-from lectern.embedders.finding import LocalFinder
+from lectern.models.local.answer_locator import LocalFinder
 
 SHARE = 0.05  # as many false refusals as are borne: they annoy, but a wrong answer costs trust
 RIDGE = 1.0

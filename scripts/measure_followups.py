@@ -19,17 +19,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lectern.answering.confidence import policy_for
 from lectern.answering.followups import leans, standalone_by_rules
-from lectern.answering.signals import FIELD
+from lectern.app.settings import Settings
+from lectern.confidence.policies import policy_for
+from lectern.confidence.signals import FIELD
 from lectern.domain.evidence import LOW
 from lectern.domain.replies import Exchange
 from lectern.evals.benches import open_bench
 from lectern.evals.datasets import QuestionSet, load_set
 from lectern.evals.metrics import intervals, retrieval_scores
-from lectern.evals.refusal_sets import load_refusal
+from lectern.evals.refusal import load_refusal
 from lectern.evals.runner import ranking
-from lectern.settings import Settings
 
 SEED = 3
 TURN = "<::>"  # parts a talk's id from the turn's in this set

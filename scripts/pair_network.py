@@ -18,7 +18,7 @@ from minilm_graph import LOUD, Array, Weights, build_pair, calibrated
 from safetensors.torch import load_file
 from transformers import BertConfig, BertModel
 
-WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "lectern" / "embedders" / "weights"
+WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "lectern" / "models" / "local" / "weights"
 CALIBRATION = 200  # texts that the rounding to int8 is made on, and as many others that it is compared on
 LEAST_CORRELATION = 0.99  # with the fp32 network's log-odds; less means a mistake
 VERSIONS = ("torch", "transformers", "tokenizers", "numpy", "onnx", "onnxruntime")

@@ -14,8 +14,8 @@ from typing import Any
 import typer.main
 
 from lectern.api.app import unguarded_app
+from lectern.app.settings import Settings, variables
 from lectern.cli.main import app
-from lectern.settings import Settings, variables
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from lectern.records.database import open_database, sqlite_url
+from lectern.store.database import open_database, sqlite_url
 
 
 @contextmanager
@@ -41,7 +41,7 @@ async def fresh_database(kind: str, folder: Path, address: str | None = None) ->
 
 async def new_postgres_database(address: str) -> URL:
     """An empty database on the server."""
-    from lectern.records.database import database_url
+    from lectern.store.database import database_url
 
     url, name = database_url(address), f"t{uuid.uuid4().hex}"
     admin = create_async_engine(url, isolation_level="AUTOCOMMIT")

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from lectern.ports import Purpose
+from lectern.ports.index import Purpose
 
 DIMENSIONS = 32
 

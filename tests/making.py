@@ -6,10 +6,9 @@ import random
 from dataclasses import replace
 
 from lectern.domain.books import LessonPlace, LessonSource, Manifest, Survey
-from lectern.domain.chunks import Chunk, Stamp, StampedChunk, chunk_id, content_hash, parent_doc_id
+from lectern.domain.chunks import Chunk, IndexedChunk, Stamp, StampedChunk, chunk_id, content_hash, parent_doc_id
 from lectern.domain.evidence import Hit
 from lectern.domain.jobs import IngestionRecord
-from lectern.ports import IndexedChunk
 
 DIMENSIONS = 8
 MOMENT = "2026-01-01T00:00:00.000Z"

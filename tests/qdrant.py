@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from qdrant_client import AsyncQdrantClient
 
 from lectern.index.server import ServerIndex, open_server_index
-from lectern.ports import Generations
+from lectern.ports.index import Generations
 from tests.conftest import TEST_QDRANT_URL
 
 

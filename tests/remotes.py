@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from lectern.embedders.batching import Pace, Patience
-from lectern.embedders.cohere import CohereEmbedder
-from lectern.embedders.openai import OpenAIEmbedder
+from lectern.models.batching import Pace, Patience
+from lectern.models.cohere import CohereEmbedder
+from lectern.models.openai import OpenAIEmbedder
 from tests.fakeai import FakeAI, fake_ai
 
 CANARY = "sk-canary-7f3a9d1c5e8b2046af13c7d95e0b8642"

@@ -10,25 +10,24 @@ from typing import Any
 
 import qdrant_edge
 
+from lectern.app.collections import OpenShelf
 from lectern.domain.errors import ConfigError
-from lectern.domain.filters import ChunkFilter
 from lectern.domain.jobs import Finished, IngestionJob, Mode
-from lectern.index.edge import EdgeIndex, open_edge_index
+from lectern.domain.scope import ChunkFilter
+from lectern.index.edge import EdgeIndex, open_edge_index, sound
 from lectern.index.edge import compile_filter as edge_filter
-from lectern.index.engine import sound
-from lectern.index.schema import DENSE, LEXICAL, collection_name, to_payload
-from lectern.index.server import ServerIndex
-from lectern.index.server_view import CHUNK_ID, generation_of
-from lectern.index.server_view import compile_filter as server_filter
+from lectern.index.schema import DENSE, LEXICAL, collection_name
+from lectern.index.server import CHUNK_ID, ServerIndex, generation_of
+from lectern.index.server import compile_filter as server_filter
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import recover_all, verify_all
-from lectern.ports import ChunkIndex, Embedder, Stand
+from lectern.ports.index import ChunkIndex, Embedder, Stand
 from lectern.reading.rules import ReadingRules
-from lectern.records.database import open_database, sqlite_url
-from lectern.records.ledger import SqlGenerations, SqlLedger
-from lectern.records.locks import SqlBookLocks
-from lectern.records.vectors import SqlVectorCache
-from lectern.stands import OpenShelf
+from lectern.schemas.payload import to_payload
+from lectern.store.database import open_database, sqlite_url
+from lectern.store.ledger import SqlGenerations, SqlLedger
+from lectern.store.locks import SqlBookLocks
+from lectern.store.vectors import SqlVectorCache
 from tests.doubles import WordEmbedder
 from tests.qdrant import server_index
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import measuring
 
-from lectern.embedders.sealed import TOKENIZER, WEIGHTS
-from lectern.settings import Settings
-from lectern.wiring import Lectern, open_lectern
+from lectern.app.open import Lectern, open_lectern
+from lectern.app.settings import Settings
+from lectern.models.local.packaged_models import TOKENIZER, WEIGHTS
 
 
 async def ask_all() -> dict[str, Any]:

@@ -28,8 +28,8 @@ from row_files import write
 
 from lectern.answering.finding import pieces_of
 from lectern.answering.quotes import quotes_of
-from lectern.embedders.minilm import LocalEmbedder
-from lectern.ports import Purpose
+from lectern.models.local.embedder import LocalEmbedder
+from lectern.ports.index import Purpose
 from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
 

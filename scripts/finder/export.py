@@ -1,4 +1,4 @@
-"""Makes the shipped network that finds answers, its card and its checksum, in `src/lectern/embedders/weights/finder/`.
+"""Makes the shipped network that finds answers, its card and its checksum, in `src/lectern/models/local/weights/finder/`.
 
     PYTHONPATH=scripts python -m finder.export WORK_FOLDER [TARGET_FOLDER]
 
@@ -60,7 +60,7 @@ Made by `scripts/finder/`; versions: {versions}.
 
 
 def read_by(row: Row, tokenizer: Tokenizer) -> Read:
-    """The first window of a row, and its pieces' log-odds as `lectern.embedders.finding` reckons them."""
+    """The first window of a row, and its pieces' log-odds as `lectern.models.local.answer_locator` reckons them."""
     texts = tokenizer.encode_batch([row.question, row.heading, *row.pieces], add_special_tokens=False)
     question, heading, *pieces = (text.ids for text in texts)
     window = next(windows(question, heading, pieces))

@@ -1,5 +1,5 @@
 """How the network reads: the question, the heading, then pieces with a mark before each, as many as fit; what does not
-fit is read in a further window. The same as in `lectern.embedders.finding`, for word pieces that are known already."""
+fit is read in a further window. As in `lectern.models.local.answer_locator`, for word pieces that are known already."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from row_files import write
 
 from lectern.answering.claims import read_claim, units_of
 from lectern.answering.evidence import evidence_for
-from lectern.answering.plain import unattributed
 from lectern.answering.support import decodable
 from lectern.evals.grounding import load_grounding
+from lectern.text.plain import unattributed
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED, GOLDEN = ROOT.parent / "shared" / "data", ROOT / "examples" / "golden" / "judge"

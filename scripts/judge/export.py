@@ -1,4 +1,4 @@
-"""Makes the shipped network of the judge, its card and its checksum, in `src/lectern/embedders/weights/judge/`.
+"""Makes the shipped network of the judge, its card and its checksum, in `src/lectern/models/local/weights/judge/`.
 
     PYTHONPATH=scripts python -m judge.export WORK_FOLDER [TARGET_FOLDER]
 
@@ -65,7 +65,7 @@ Made by `scripts/judge/`; versions: {versions}.
 
 
 def read_by(row: Row, tokenizer: Tokenizer) -> Read:
-    """A statement and its evidence, and its log-odds as `lectern.embedders.entailment` reckons them."""
+    """A statement and its evidence, and its log-odds as `lectern.models.local.entailment` reckons them."""
     mine, theirs = (tokenizer.encode(text, add_special_tokens=False).ids for text in (row.statement, row.evidence))
     mine = mine[:LONGEST]
     theirs = theirs[: WINDOW - MARKS - len(mine)]

@@ -13,21 +13,21 @@ from lectern.version import __version__
 
 if TYPE_CHECKING:
     from lectern.answering import views
+    from lectern.app.open import Lectern, open_lectern
+    from lectern.app.settings import Settings
     from lectern.domain.errors import LecternError
-    from lectern.domain.queries import Scope
     from lectern.domain.replies import Answer, Exchange, Refusal
-    from lectern.settings import Settings
-    from lectern.wiring import Lectern, open_lectern
+    from lectern.domain.scope import Scope
 
 _HOMES = {
     "Answer": "lectern.domain.replies",
     "Exchange": "lectern.domain.replies",
-    "Lectern": "lectern.wiring",
+    "Lectern": "lectern.app.open",
     "LecternError": "lectern.domain.errors",
     "Refusal": "lectern.domain.replies",
-    "Scope": "lectern.domain.queries",
-    "Settings": "lectern.settings",
-    "open_lectern": "lectern.wiring",
+    "Scope": "lectern.domain.scope",
+    "Settings": "lectern.app.settings",
+    "open_lectern": "lectern.app.open",
 }
 _MODULES = {"views": "lectern.answering.views"}
 

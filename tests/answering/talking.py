@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from lectern.settings import Settings
-from lectern.wiring import Lectern, open_lectern
+from lectern.app.open import Lectern, open_lectern
+from lectern.app.settings import Settings
 from tests.fakeai import FakeAI
 
 KEY = "sk-canary-51d0c7b2e94f4a6b8c3d2e1f0a9b8c7d"

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from lectern.app.open import Lectern, open_lectern
+from lectern.app.settings import Settings
 from lectern.domain.errors import ProviderError
-from lectern.domain.queries import Scope
 from lectern.domain.replies import Answer
-from lectern.settings import Settings
-from lectern.wiring import Lectern, open_lectern
+from lectern.domain.scope import Scope
 from tests.answering.talking import KEY, chats, tool_outputs, write_book
 from tests.fakeai import FakeAI, Said, Step, fake_ai
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lectern.answering.confidence import level_of, policy_for
-from lectern.answering.turns import Delta, Question, Replied
+from lectern.app.open import Lectern, open_lectern
+from lectern.app.settings import Settings
+from lectern.confidence.policies import level_of, policy_for
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.domain.queries import Scope
-from lectern.domain.replies import Answer, Refusal, Reply
-from lectern.settings import Settings
-from lectern.wiring import Lectern, open_lectern
+from lectern.domain.replies import Answer, Delta, Question, Refusal, Replied, Reply
+from lectern.domain.scope import Scope
 from tests.answering.talking import write_book
 
 ASKED = "How many images does the camera publish every second?"

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lectern.answering.turns import Delta, Question, Replied
+from lectern.app.open import Lectern
 from lectern.domain.errors import BadInput, ProviderError
-from lectern.domain.queries import Scope
-from lectern.domain.replies import Answer, Exchange, Refusal
-from lectern.wiring import Lectern
+from lectern.domain.replies import Answer, Delta, Exchange, Question, Refusal, Replied
+from lectern.domain.scope import Scope
 from tests.answering.talking import KEY, chats, talking, tool_outputs
 from tests.fakeai import FakeAI, Said, Step, calling, fake_ai, saying
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lectern.answering.turns import EvidenceFound, Question, Replied
-from lectern.domain.queries import Scope
-from lectern.domain.replies import Answer, Refusal, Reply
-from lectern.settings import Settings
-from lectern.wiring import Lectern, open_lectern
+from lectern.app.open import Lectern, open_lectern
+from lectern.app.settings import Settings
+from lectern.domain.replies import Answer, EvidenceFound, Question, Refusal, Replied, Reply
+from lectern.domain.scope import Scope
 from tests.answering.talking import KEY, write_book
 
 COVERED = "How many images does the camera publish every second?"

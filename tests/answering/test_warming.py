@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lectern.embedders import minilm, pairs
-from lectern.settings import Settings
-from lectern.wiring import open_lectern
+from lectern.app.open import open_lectern
+from lectern.app.settings import Settings
+from lectern.models.local import embedder as minilm
+from lectern.models.local import pairs
 from tests.answering.talking import talking
 from tests.fakeai import fake_ai
 from tests.served import LECTERN, serving
@@ -67,7 +68,7 @@ def test_a_search_is_no_work_for_many_threads(sample_home: Path) -> None:
     """A book is one segment; the engine's usual eight threads, woken for it, cost three times the search."""
     counting = """
 import asyncio, os, pathlib
-from lectern.wiring import open_lectern
+from lectern.app.open import open_lectern
 
 async def main():
     async with open_lectern() as lectern:

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lectern.logs import Redaction
+from lectern.app.logs import Redaction
 from tests.answering.talking import KEY, write_book
 from tests.fakeai import FakeAI, Step, fake_ai, saying
 from tests.served import LECTERN, lectern

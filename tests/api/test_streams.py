@@ -24,11 +24,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sse_starlette import ServerSentEvent
 
-from lectern.answering.turns import Delta
 from lectern.api import sse
 from lectern.api.sse import Streams, _named, frame
-from lectern.domain.callers import LOCAL, Caller
 from lectern.domain.errors import Overloaded
+from lectern.domain.keys import LOCAL, Caller
+from lectern.domain.replies import Delta
 from tests.answering.talking import KEY, write_book
 from tests.fakeai import Step, fake_ai, saying
 from tests.served import LECTERN, lectern, serving

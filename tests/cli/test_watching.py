@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from lectern.app import watching as module
+from lectern.app.watching import follow_books, watching
 from lectern.cli import ingest as command
-from lectern.cli import watching as module
-from lectern.cli.watching import follow_books, watching
 from lectern.domain.errors import Busy, ProviderError
 from lectern.domain.jobs import IngestionJob
 

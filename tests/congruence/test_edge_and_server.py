@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from lectern.domain.chunks import Change, IndexedChunk
 from lectern.domain.evidence import Candidate
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter
 from lectern.index.edge import open_edge_index
-from lectern.ports import Change, ChunkIndex, IndexedChunk
+from lectern.ports.index import ChunkIndex
 from tests.contracts.test_index import Book
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
 from tests.qdrant import server_index
@@ -201,8 +202,8 @@ async def test_no_filter_ever_shows_a_foreign_chunk(tmp_path: Path) -> None:
 async def test_a_leak_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard can fail: adapters that forget the book, or the lesson, are caught within a few hundred questions."""
     from lectern.index import edge as embedded
-    from lectern.index import server_view
-    from lectern.index.conditions import conditions_of
+    from lectern.index import server as server_view
+    from lectern.index.points import conditions_of
 
     chance = random.Random(6)
     everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]

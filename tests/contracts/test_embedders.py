@@ -11,8 +11,8 @@ from contextlib import aclosing
 import pytest
 
 from lectern.domain.errors import BadInput, ConfigError
-from lectern.embedders.minilm import LocalEmbedder
-from lectern.ports import Embedder
+from lectern.models.local.embedder import LocalEmbedder
+from lectern.ports.index import Embedder
 from tests.fakeai import FakeAI, Step
 from tests.remotes import BATCHES, CANARY, TEXTS, AtCohere, AtOpenAI, OverHTTP, pace_of
 

@@ -13,9 +13,9 @@ from fastapi import FastAPI
 
 from lectern.api import errors
 from lectern.api.app import create_app
+from lectern.app.open import Lectern, open_lectern
 from lectern.domain.errors import BadInput, IndexDamaged, IndexMismatch, LecternError, ProviderError, RateLimited
 from lectern.index.edge import EdgeIndex
-from lectern.wiring import Lectern, open_lectern
 
 
 def calling(app: FastAPI) -> httpx.AsyncClient:
@@ -107,8 +107,8 @@ async def test_an_index_that_does_not_answer_makes_the_server_unready(
 
 async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path) -> None:
     """An empty collection is not taken for a healthy one."""
-    from lectern.domain.filters import ChunkFilter
-    from lectern.ports import Change
+    from lectern.domain.chunks import Change
+    from lectern.domain.scope import ChunkFilter
 
     async with served(tmp_path) as (lectern, client):
         index, where = lectern.workshop.shelf.current.index, ChunkFilter(book_id="tiny")

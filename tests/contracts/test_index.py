@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from lectern.domain.chunks import SectionMark
+from lectern.domain.chunks import Change, IndexedChunk, SectionMark
 from lectern.domain.errors import IndexDamaged, IndexMismatch
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter
 from lectern.index.edge import READY, open_edge_index
 from lectern.index.server import open_server_index
-from lectern.ports import Change, ChunkIndex, IndexedChunk, IndexView
+from lectern.ports.index import ChunkIndex, IndexView
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
 from tests.qdrant import server_index
 
@@ -245,20 +245,20 @@ class TestEdgeIndex(ChunkIndexContract):
 
     async def test_a_payload_of_another_shape_is_never_half_read(self, tmp_path: Path) -> None:
         """An older schema is named, with the command that rebuilds."""
-        from lectern.index import schema
+        from lectern.schemas import payload
 
         with pytest.raises(IndexMismatch, match="recreate"):
-            schema.from_payload("x", {"text": "t", "schema_version": 0})
+            payload.from_payload("x", {"text": "t", "schema_version": 0})
 
     async def test_a_payload_of_the_version_before_is_completed(self) -> None:
         """An index that an older Lectern wrote goes on serving; it only knows of no sections inside a chunk."""
-        from lectern.index import schema
+        from lectern.schemas import payload
 
         stored = indexed(chunk("Nodes talk over topics.")).stored
-        old = schema.to_payload(stored) | {"schema_version": 1}
+        old = payload.to_payload(stored) | {"schema_version": 1}
         del old["sections"]
 
-        assert schema.from_payload(stored.chunk.id, old) == stored
+        assert payload.from_payload(stored.chunk.id, old) == stored
 
 
 class TestServerIndex(ChunkIndexContract):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from lectern.domain.errors import BadInput, UnknownBook
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.queries import Scope, SearchQuery
+from lectern.domain.scope import ChunkFilter, Scope, SearchQuery
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.retrieval.search import HybridSearch
 from tests.workshop import workshop

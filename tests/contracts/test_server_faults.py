@@ -16,14 +16,14 @@ import pytest
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException
 
+from lectern.domain.chunks import Change
 from lectern.domain.errors import IndexDamaged, ProviderError, ProviderTimeout
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter
 from lectern.index import server as adapter
-from lectern.index.breaker import FAILURES
-from lectern.index.server import ServerIndex, connect, open_server_index
+from lectern.index.server import FAILURES, ServerIndex, connect, open_server_index
 from lectern.ingestion.doctor import examine
 from lectern.ingestion.ingest import Workshop
-from lectern.ports import Change, IndexView
+from lectern.ports.index import IndexView
 from tests.books import Author
 from tests.contracts.test_index import Book
 from tests.making import DIMENSIONS, chunk, indexed, unit_vector

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lectern.domain import failpoints
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter
 from tests.books import Author
 from tests.workshop import agreement, content, run, workshop
 
@@ -169,7 +169,7 @@ async def _ingest(campaign: Campaign) -> None:
 
 def test_without_the_intent_a_kill_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks can fail: a ledger that forgets its intents leaves an index that does not agree."""
-    from lectern.records.ledger import SqlLedger
+    from lectern.store.ledger import SqlLedger
 
     campaign = Campaign(tmp_path, seed=3)
     assert in_child(lambda: _ingest(campaign)) == 0

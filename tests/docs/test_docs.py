@@ -44,7 +44,7 @@ def test_every_make_target_in_the_docs_exists() -> None:
 
 def test_the_newest_migration_is_the_one_that_is_checked_for() -> None:
     """The version the database is compared with is the last file of the migrations."""
-    from lectern.records.database import HEAD
+    from lectern.store.database import HEAD
 
     files = sorted((ROOT / "src/lectern/records/migrations/versions").glob("v*.py"))
     assert files[-1].name.startswith(f"v{HEAD}_")

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lectern.app.settings import Settings
 from lectern.domain.errors import BadInput, SourceError
-from lectern.evals.answer_sets import Asked, load_answers
-from lectern.evals.answers import answers_text, measure_answers, outcome, says, stands_in, summary
+from lectern.evals.answers import Asked, answers_text, load_answers, measure_answers, outcome, says, stands_in, summary
 from lectern.evals.runner import Surroundings
-from lectern.settings import Settings
 from tests.evals.making import DOCUMENTS, question_set, write_files
 
 HONEY = "A hive of bees makes honey from the nectar of flowers."

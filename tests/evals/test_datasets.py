@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from lectern.domain.errors import BadInput, LecternError, SourceError
-from lectern.evals.corpora import digest
-from lectern.evals.datasets import Excerpt, load_set
+from lectern.evals.datasets import Excerpt, digest, load_set
 from tests.conftest import SHARED_DATA
 from tests.evals.making import DOCUMENTS, QUERIES, question_set, write_files
 

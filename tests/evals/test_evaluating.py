@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from lectern.app.settings import Settings
 from lectern.domain.errors import SourceError
 from lectern.evals.datasets import load_set
 from lectern.evals.runner import Surroundings, evaluate
 from lectern.evals.runs import Kind, Run, summary
-from lectern.settings import Settings
 from tests.evals.making import DOCUMENTS, question_set, write_files
 
 LONG = "\n\n".join(

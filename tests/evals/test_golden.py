@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lectern.app.settings import Settings
 from lectern.evals.datasets import load_set
 from lectern.evals.runner import Surroundings, evaluate
 from lectern.reading.headings import atx, heading_text
-from lectern.settings import Settings
 from tests.conftest import ROOT, SAMPLE_BOOK
 
 GOLDEN = ROOT / "examples" / "golden" / "physical-ai-robotics"

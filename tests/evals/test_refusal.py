@@ -9,12 +9,20 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from lectern.app.settings import Settings
 from lectern.domain.errors import BadInput, SourceError
-from lectern.evals.refusal import Outcome, Refusals, measure_refusal, refusal_text, summary
+from lectern.evals.refusal import (
+    Outcome,
+    Refusals,
+    load_refusal,
+    measure_refusal,
+    read_labelled,
+    refusal_text,
+    summary,
+    with_foreign,
+)
 from lectern.evals.refusal_picture import drawn
-from lectern.evals.refusal_sets import load_refusal, read_labelled, with_foreign
 from lectern.evals.runner import Surroundings
-from lectern.settings import Settings
 from tests.conftest import SHARED_DATA
 from tests.evals.making import QUERIES, question_set, write_files
 

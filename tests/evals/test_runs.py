@@ -7,10 +7,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from lectern.domain.errors import BadInput
-from lectern.evals.gates import parse_gates, shortfalls
 from lectern.evals.metrics import METRICS
-from lectern.evals.picture import drawn
-from lectern.evals.report import comparison_text, run_text
+from lectern.evals.report import comparison_text, parse_gates, run_text, shortfalls
+from lectern.evals.retrieval_picture import drawn
 from lectern.evals.runs import Measured, Run, SetResult, compare, load, store, summary
 
 RECIPE = {"embedder": "test/words/32", "reader": "1", "lexical_weight": 0.4, "candidates": 50}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.domain.chunks import Chunk
-from lectern.evals.tokens import TokenText, held
+from lectern.evals.chunking import TokenText, held
 from tests.making import chunk
 
 words = st.lists(st.sampled_from("the robot sees a wall , and stops . then it turns".split()), min_size=1, max_size=60)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lectern.domain.errors import IndexDamaged, LecternError
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.doctor import examine
 from tests.books import Author
 from tests.crash.test_kills import in_child

@@ -6,10 +6,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.chunks import Change, IndexedChunk
+from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.doctor import examine
 from lectern.ingestion.ingest import Workshop
-from lectern.ports import Change, IndexedChunk
 from tests.books import Author
 from tests.making import chunk, indexed, place
 from tests.workshop import agreement, content, run, workshop

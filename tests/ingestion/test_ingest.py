@@ -10,10 +10,9 @@ import pytest
 
 from lectern.domain.chunks import Chunk
 from lectern.domain.errors import Busy, IndexMismatch, ProviderError, WrongBook
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.queries import SearchQuery
+from lectern.domain.scope import ChunkFilter, SearchQuery
 from lectern.ingestion.ingest import Workshop
-from lectern.ports import Purpose
+from lectern.ports.index import Purpose
 from lectern.retrieval.search import HybridSearch
 from tests.books import Author
 from tests.doubles import WordEmbedder
@@ -222,7 +221,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An edit between survey and reading is taken up in the same run; a file that never rests keeps its old version."""
-    from lectern.ingestion import bench as flow
+    from lectern.ingestion import worker as flow
 
     folder = tmp_path / "book"
     folder.mkdir()

@@ -14,14 +14,15 @@ import pytest
 from sqlalchemy import event, update
 
 from lectern.domain import failpoints
+from lectern.domain.chunks import Change, IndexedChunk
 from lectern.domain.errors import IndexDamaged, ProviderError
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.jobs import Intent
+from lectern.domain.scope import ChunkFilter
 from lectern.index.edge import EdgeIndex
 from lectern.ingestion.doctor import Finding, examine
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
 from lectern.ingestion.replacing import remove
-from lectern.ports import Change, IndexedChunk, Intent
-from lectern.records.tables import intents
+from lectern.store.tables import intents
 from tests.books import Author
 from tests.doubles import WordEmbedder
 from tests.ingestion.test_doctor import held, kinds, tamper
@@ -420,13 +421,13 @@ async def test_a_reader_does_not_remember_what_a_writer_just_changed(tmp_path: P
 
 async def test_a_book_of_another_schema_opens_and_can_be_recreated(tmp_path: Path) -> None:
     """Chunks of a shape this version does not read: the home opens, and the advised command works, on both engines."""
-    from lectern.index import schema
+    from lectern.schemas import payload
 
     for server in (False, True):
         author = Author(tmp_path / str(server) / "book", 18)
         async with workshop(tmp_path / str(server) / "home", server=server) as shop:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(schema, "SCHEMA_VERSION", 99)
+                patch.setattr(payload, "SCHEMA_VERSION", 99)
                 await run(shop, author.folder)
             entry = await shop.ledger.book("book")
             assert entry is not None
@@ -444,13 +445,13 @@ async def test_a_book_of_another_schema_opens_and_can_be_recreated(tmp_path: Pat
 
 async def test_a_book_of_another_schema_can_be_removed(tmp_path: Path) -> None:
     """Nothing has to be read to take a book out."""
-    from lectern.index import schema
+    from lectern.schemas import payload
 
     for server in (False, True):
         author = Author(tmp_path / str(server) / "book", 19)
         async with workshop(tmp_path / str(server) / "home", server=server) as shop:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(schema, "SCHEMA_VERSION", 99)
+                patch.setattr(payload, "SCHEMA_VERSION", 99)
                 await run(shop, author.folder)
             entry = await shop.ledger.book("book")
             assert entry is not None

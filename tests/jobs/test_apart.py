@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from lectern.domain.errors import BookNotFound, ProviderError
-from lectern.embedders.minilm import LocalEmbedder
-from lectern.ingestion import bench as steps
-from lectern.ingestion.bench import Here
-from lectern.jobs import apart
-from lectern.jobs.apart import Apart, WorkerLost
+from lectern.ingestion import worker as steps
+from lectern.ingestion.worker import Here
+from lectern.jobs import worker_process as apart
+from lectern.jobs.worker_process import Apart, WorkerLost
+from lectern.models.local.embedder import LocalEmbedder
 from lectern.reading.rules import ReadingRules
 from tests.books import Author
 from tests.workshop import agreement, content, run, workshop
@@ -138,8 +138,8 @@ async def test_a_step_that_hangs_does_not_keep_the_next_waiting(bench: Apart, mo
 
 PARENT = """
 import asyncio, os, sys
-from lectern.jobs.apart import Apart
-from lectern.embedders.minilm import LocalEmbedder
+from lectern.jobs.worker_process import Apart
+from lectern.models.local.embedder import LocalEmbedder
 
 async def main():
     bench = Apart(lambda embedder: True)

@@ -10,7 +10,7 @@ import pytest
 from lectern.domain import failpoints
 from lectern.domain.jobs import JobOrder
 from lectern.jobs.runner import JobRules, Jobs
-from lectern.records.jobs import SqlJobs
+from lectern.store.jobs import SqlJobs
 from tests.books import Author
 from tests.crash.test_kills import in_child, killed_at
 from tests.workshop import agreement, content, run, workshop

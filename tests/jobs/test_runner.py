@@ -16,16 +16,16 @@ from sqlalchemy import update
 from lectern.domain import failpoints
 from lectern.domain.errors import BadInput, Busy, Overloaded, UnknownBook, UnknownJob
 from lectern.domain.jobs import JobOrder, JobRecord
-from lectern.ingestion.bench import Here
 from lectern.ingestion.ingest import IngestRequest, Workshop
 from lectern.ingestion.replacing import recover_all, verify_all
+from lectern.ingestion.worker import Here
 from lectern.jobs import runner
-from lectern.jobs.live import JobCancelled, LiveEvent, LiveJob
+from lectern.jobs.executor import JobCancelled, LiveEvent, LiveJob
 from lectern.jobs.runner import JobRules, Jobs
-from lectern.records.database import open_database
-from lectern.records.jobs import SqlJobs
-from lectern.records.locks import SqlBookLocks
-from lectern.records.tables import jobs as rows
+from lectern.store.database import open_database
+from lectern.store.jobs import SqlJobs
+from lectern.store.locks import SqlBookLocks
+from lectern.store.tables import jobs as rows
 from tests.books import Author
 from tests.databases import new_postgres_database
 from tests.workshop import agreement, content, run, workshop

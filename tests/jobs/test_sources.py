@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lectern.app.settings import Settings
 from lectern.domain.errors import BadInput, ConfigError
 from lectern.jobs.sources import allowed_folder, check_roots, still_allowed
-from lectern.settings import Settings
 
 
 @pytest.fixture

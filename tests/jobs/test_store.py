@@ -13,16 +13,15 @@ from alembic.config import Config
 from sqlalchemy import Connection, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from lectern.domain.books import Manifest, Problem
+from lectern.domain.books import BookEntry, Manifest, Problem
 from lectern.domain.errors import Busy, StoreUnavailable
 from lectern.domain.jobs import IngestionJob, JobOrder, JobRecord
-from lectern.ports import BookEntry
-from lectern.records import jobs as store
-from lectern.records.database import open_database
-from lectern.records.jobs import SqlJobs
-from lectern.records.ledger import SqlLedger
-from lectern.records.locks import SqlBookLocks
-from lectern.records.tables import jobs as rows
+from lectern.store import jobs as store
+from lectern.store.database import open_database
+from lectern.store.jobs import SqlJobs
+from lectern.store.ledger import SqlLedger
+from lectern.store.locks import SqlBookLocks
+from lectern.store.tables import jobs as rows
 from tests.databases import fresh_database, new_postgres_database
 
 ORDER = JobOrder(book_id="book", folder="/books/one", source="one", mode="full", replace=True)
@@ -159,7 +158,7 @@ async def test_keys_of_an_older_database_are_found_again(engine: AsyncEngine) ->
 def migrate(connection: Connection, to: str) -> None:
     """Bring the tables to a version, older or newer."""
     config = Config()
-    config.set_main_option("script_location", "lectern.records:migrations")
+    config.set_main_option("script_location", "lectern.store:migrations")
     config.attributes["connection"] = connection
     (command.upgrade if to == "head" else command.downgrade)(config, to)
 

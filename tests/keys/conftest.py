@@ -13,11 +13,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from lectern.app.open import open_lectern
+from lectern.app.settings import Settings
 from lectern.cli.keys import app
-from lectern.domain.callers import RIGHTS
-from lectern.domain.keys import KeyRequest
-from lectern.settings import Settings
-from lectern.wiring import open_lectern
+from lectern.domain.keys import RIGHTS, KeyRequest
 from tests.served import LECTERN, serving
 
 PAGE = "https://site.example"

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lectern.api.limits import BAD_KEYS, Limits, limit_headers
-from lectern.api.windows import LEFT_ALONE, Bucket, ProcessWindows, Windows
-from lectern.domain.callers import LOCAL, Caller
+from lectern.api.rate_windows import BAD_KEYS, LEFT_ALONE, Bucket, Limits, ProcessWindows, Windows, limit_headers
 from lectern.domain.errors import TooMany
+from lectern.domain.keys import LOCAL, Caller
 
 MOST, WINDOW = 100, 60.0
 REDIS = shutil.which("redis-server")

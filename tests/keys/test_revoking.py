@@ -17,17 +17,17 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from lectern.conversing.runs import Cancelled
+from lectern.app.keys import delete_key, revoke_key
+from lectern.app.threads import OwnThreads
+from lectern.conversations.runs import Cancelled
 from lectern.domain.errors import Unauthorised
 from lectern.domain.jobs import JobOrder
 from lectern.domain.keys import Key, KeyRequest
 from lectern.domain.threads import LOCAL_OWNER
 from lectern.jobs.runner import JobRules, Jobs
-from lectern.records.database import open_database
-from lectern.records.jobs import SqlJobs
-from lectern.records.keys import SqlKeys
-from lectern.revoking import delete_key, revoke_key
-from lectern.talking import OwnThreads
+from lectern.store.database import open_database
+from lectern.store.jobs import SqlJobs
+from lectern.store.keys import SqlKeys
 from tests.answering.talking import KEY, talking, write_book
 from tests.databases import new_postgres_database
 from tests.fakeai import FakeAI, Step, fake_ai, saying

@@ -17,14 +17,13 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from lectern.api.addresses import networks
 from lectern.api.auth import CALLER, Door
 from lectern.api.gate import Gate
-from lectern.api.limits import BAD_KEYS, Limits
-from lectern.api.peers import networks
+from lectern.api.rate_windows import BAD_KEYS, Limits, Windows
 from lectern.api.readers import Readers
-from lectern.api.windows import Windows
 from lectern.domain.keys import KeyRequest
-from lectern.records.keys import SqlKeys
+from lectern.store.keys import SqlKeys
 from tests.databases import fresh_database
 from tests.keys.conftest import PAGE, Site, keys_command
 from tests.served import LECTERN, serving

@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.domain.clock import days_ago, utc_now
 from lectern.domain.errors import BadInput, Conflict, UnknownKey
 from lectern.domain.keys import KeyRequest
-from lectern.records.key_tables import api_keys, server_secrets
-from lectern.records.keys import FRESH, NOTED, SqlKeys
+from lectern.store.keys import FRESH, NOTED, SqlKeys
+from lectern.store.tables import api_keys, server_secrets
 from tests.databases import fresh_database
 
 WIDGET = KeyRequest(

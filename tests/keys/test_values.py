@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lectern.api.peers import is_loopback, networks, peer_of
+from lectern.api.addresses import is_loopback, networks, peer_of
 from lectern.api.readers import LIVES, Readers
+from lectern.app.settings import load_settings
 from lectern.domain.errors import BadInput, ConfigError
 from lectern.domain.keys import KeyRequest, origin_of
-from lectern.records.keys import SqlKeys
-from lectern.settings import load_settings
+from lectern.store.keys import SqlKeys
 from tests.databases import fresh_database
 
 PUBLISHABLE: dict[str, Any] = {

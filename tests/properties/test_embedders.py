@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.domain.errors import ProviderError
-from lectern.embedders.batching import check_vectors, in_batches, in_order
-from lectern.embedders.cohere import WINDOW_TOKENS
-from lectern.embedders.estimates import byte_pieces, passages, token_pieces
-from lectern.embedders.sealed import TOKENIZER, WEIGHTS
-from lectern.provider_errors import failure, retry_after
+from lectern.models.batching import check_vectors, in_batches, in_order
+from lectern.models.cohere import WINDOW_TOKENS
+from lectern.models.local.packaged_models import TOKENIZER, WEIGHTS
+from lectern.models.provider_errors import failure, retry_after
+from lectern.models.windows import byte_pieces, passages, token_pieces
 from tests.conftest import SAMPLE_BOOK
 
 numbers = st.one_of(

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from lectern.conversing.converse import Begun, Kept, TurnRequest
-from lectern.conversing.runs import Cancelled, Failed, Runs
+from lectern.app.open import Lectern
+from lectern.conversations.runs import Cancelled, Failed, Runs
+from lectern.conversations.turns import Begun, Kept, TurnRequest
 from lectern.domain.errors import BadInput, Conflict, LecternError, Overloaded, ProviderError, UnknownBook
 from lectern.domain.replies import Answer
 from lectern.domain.threads import LOCAL_OWNER, Json
-from lectern.records.database import open_database
-from lectern.wiring import Lectern
+from lectern.store.database import open_database
 from tests.answering.talking import chats, talking
 from tests.databases import new_postgres_database
 from tests.fakeai import FakeAI, Said, Step, fake_ai, saying

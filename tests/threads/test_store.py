@@ -15,10 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.domain.errors import BadInput, Busy, Conflict, UnknownThread
 from lectern.domain.replies import Exchange, LookUp
 from lectern.domain.threads import LIVE_MESSAGES, Beginning, Run, ThreadEdit, Turn
-from lectern.records.leases import Leases
-from lectern.records.talk_tables import archived_messages, messages, turn_log, turns
-from lectern.records.threads import SqlThreads
-from lectern.records.turn_log import SqlTurnLog
+from lectern.store.leases import Leases
+from lectern.store.tables import archived_messages, messages, turn_log, turns
+from lectern.store.threads import SqlThreads
+from lectern.store.turn_log import SqlTurnLog
 from tests.databases import fresh_database
 
 MINE, YOURS = "mine", "yours"

@@ -3,7 +3,7 @@
 import pytest
 
 from lectern.domain.errors import BadInput, ProviderError, ProviderRefused
-from lectern.index.breaker import FAILURES, REST, Breaker
+from lectern.index.server import FAILURES, REST, Breaker
 
 
 class Clock:

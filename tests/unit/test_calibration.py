@@ -14,12 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.calibrating import LabelledQuestion, calibrate
-from lectern.answering.calibration import (
+from lectern.app.open import open_lectern
+from lectern.app.settings import Settings
+from lectern.confidence.calibration import (
     GENERIC,
     SHIPPED,
     Calibration,
     Labelled,
+    LabelledQuestion,
+    calibrate,
     fit,
     read,
     remove_outdated,
@@ -27,17 +30,14 @@ from lectern.answering.calibration import (
     stored,
     to_json,
 )
-from lectern.answering.scores import auroc, ece, interval, log_loss
-from lectern.answering.self_questions import covered_questions, far_questions, foreign_questions, mixed_questions
-from lectern.answering.signals import FIELD, NAMES, NOTHING, Signals, signals_of
-from lectern.domain.books import Manifest
+from lectern.confidence.scores import auroc, ece, interval, log_loss
+from lectern.confidence.self_questions import covered_questions, far_questions, foreign_questions, mixed_questions
+from lectern.confidence.signals import FIELD, NAMES, NOTHING, Signals, signals_of
+from lectern.domain.books import BookEntry, Manifest
 from lectern.domain.chunks import StampedChunk
 from lectern.domain.errors import BadInput, ConfigError
 from lectern.domain.evidence import Findings
-from lectern.domain.filters import ChunkFilter
-from lectern.ports import BookEntry
-from lectern.settings import Settings
-from lectern.wiring import open_lectern
+from lectern.domain.scope import ChunkFilter
 from tests.conftest import SAMPLE_BOOK
 from tests.making import chunk, hit
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from lectern.answering.checking import UNVERIFIED, Checker
 from lectern.answering.citations import PASSAGE_LENGTH, citation, excerpt
-from lectern.answering.markers import numbers_in, without_markers
 from lectern.answering.outgoing import Confidential
 from lectern.domain.chunks import SectionMark
 from lectern.domain.replies import Judgement, Verdict
+from lectern.text.markers import numbers_in, without_markers
 from tests.making import chunk, hit
 
 PASSAGES = {n: hit(chunk(f"Passage {n} says a thing about topic {n}.")) for n in range(1, 5)}

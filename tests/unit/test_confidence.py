@@ -8,20 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.calibration import shipped
-from lectern.answering.confidence import (
-    Bar,
-    Calibrated,
-    Relevance,
-    Thresholds,
-    diversity,
-    level_of,
-    policy_for,
-)
-from lectern.answering.signals import FIELD
-from lectern.answering_ports import ConfidencePolicy
+from lectern.confidence.calibration import shipped
+from lectern.confidence.policies import Bar, Calibrated, Relevance, Thresholds, diversity, level_of, policy_for
+from lectern.confidence.signals import FIELD
 from lectern.domain.errors import ConfigError
 from lectern.domain.evidence import Hit
+from lectern.ports.answering import ConfidencePolicy
 from tests.making import chunk, hit, unit_vector
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from lectern.domain.errors import ModelDamaged
-from lectern.embedders import pairs
-from lectern.embedders.entailment import JUDGE, LONGEST, MARKS, MODEL, MOST, LocalEntailment
-from lectern.embedders.entailment import log_odds as odds_by
-from lectern.embedders.sealed import CHECKSUMS, WINDOW
+from lectern.models.local import pairs
+from lectern.models.local.entailment import JUDGE, LONGEST, MARKS, MODEL, MOST, LocalEntailment
+from lectern.models.local.entailment import log_odds as odds_by
+from lectern.models.local.packaged_models import CHECKSUMS, WINDOW
 
 NETWORK = LocalEntailment()
 EVIDENCE = "The pump starts at six in the morning. It does not start when the tank holds less than 40 litres."
@@ -155,7 +155,7 @@ async def test_missing_weights_are_named(tmp_path: Path, name: str) -> None:
 def test_the_module_loads_nothing_heavy() -> None:
     """`lectern --help` must not wait for a model's libraries."""
     heavy = "{'numpy', 'onnxruntime', 'tokenizers'}"
-    code = f"import sys, lectern.embedders.entailment; print({heavy} & sys.modules.keys())"
+    code = f"import sys, lectern.models.local.entailment; print({heavy} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "set()"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lectern.answering.claims import read_claim, units_of
 from lectern.answering.evidence import BUDGET, evidence_for, in_its_measures
-from lectern.answering.quantities import quantities_of, same
+from lectern.text.quantities import quantities_of, same
 
 WORDS = st.sampled_from("pump valve tank starts opens litres red green slowly never 12 40 minutes the a of in".split())
 SENTENCES = st.lists(WORDS, min_size=1, max_size=40).map(lambda words: f"{' '.join(words)}.".capitalize())

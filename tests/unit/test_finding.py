@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from lectern.answering.finding import found_in, pieces_of, readable
 from lectern.answering.quotes import quotes_of
-from lectern.answering_ports import Pieces
 from lectern.domain.errors import ModelDamaged
-from lectern.embedders import pairs
-from lectern.embedders.finding import FINDER, KEPT, MODEL, MOST, PIECE, QUESTION, LocalFinder, log_odds
-from lectern.embedders.sealed import CHECKSUMS, WINDOW
+from lectern.models.local import pairs
+from lectern.models.local.answer_locator import FINDER, KEPT, MODEL, MOST, PIECE, QUESTION, LocalFinder, log_odds
+from lectern.models.local.packaged_models import CHECKSUMS, WINDOW
+from lectern.ports.answering import Pieces
 
 PUMP: Pieces = (
     "The pump",
@@ -158,7 +158,7 @@ async def test_damaged_weights_are_refused(tmp_path: Path, name: str) -> None:
 def test_the_module_loads_nothing_heavy() -> None:
     """`lectern --help` must not wait for a model's libraries."""
     heavy = "{'numpy', 'onnxruntime', 'tokenizers'}"
-    code = f"import sys, lectern.embedders.finding; print({heavy} & sys.modules.keys())"
+    code = f"import sys, lectern.models.local.answer_locator; print({heavy} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "set()"

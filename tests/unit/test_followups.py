@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.answering.followups import leans, standalone_by_rules
-from lectern.domain.queries import QUERY_LENGTH
 from lectern.domain.replies import Exchange
+from lectern.domain.scope import QUERY_LENGTH
 
 TALK = (Exchange(question="How strong is the gripper?", answer="40 newtons. [1]"),)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lectern.app.home import find_home
 from lectern.domain.errors import ConfigError, InUse
-from lectern.home import find_home
 
 
 def test_the_nearest_folder_upward_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ def test_asking_never_creates_a_folder(tmp_path: Path) -> None:
 def test_a_second_process_is_told_who_the_first_is(tmp_path: Path) -> None:
     """The error names the process that owns the folder, and the folder is free again once that ended."""
     home = find_home(tmp_path / "home", create=True)
-    code = "import sys, pathlib, lectern.home as h\nwith h.Home(pathlib.Path(sys.argv[1])).owned(): pass"
+    code = "import sys, pathlib, lectern.app.home as h\nwith h.Home(pathlib.Path(sys.argv[1])).owned(): pass"
     other = [sys.executable, "-c", code, str(home.path)]
 
     with home.owned():

@@ -11,10 +11,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from lectern.records import inline_sqlite
-from lectern.records.connections import reading
-from lectern.records.database import open_database, sqlite_url
-from lectern.records.inline_sqlite import LoopConnection
+from lectern.store import inline_sqlite
+from lectern.store.database import open_database, reading, sqlite_url
+from lectern.store.inline_sqlite import LoopConnection
 
 SLOW = 0.3  # seconds that the disk takes
 

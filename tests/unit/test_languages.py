@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lectern.answering.languages import english
+from lectern.text.language import english
 from tests.conftest import SAMPLE_BOOK
 
 OTHERS = {

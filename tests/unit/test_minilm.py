@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lectern.domain.errors import BadInput, ModelDamaged
-from lectern.embedders.minilm import MODEL, SPECIAL, LocalEmbedder, _model
-from lectern.embedders.sealed import CHECKSUMS, TOKENIZER, WEIGHTS, WINDOW
-from lectern.embedders.windows import LONGEST_TRAIL, heading
+from lectern.models.local.embedder import MODEL, SPECIAL, LocalEmbedder, _model
+from lectern.models.local.packaged_models import CHECKSUMS, TOKENIZER, WEIGHTS, WINDOW
+from lectern.models.windows import LONGEST_TRAIL, heading
 
 EMBEDDER = LocalEmbedder()
 TEXTS = [
@@ -231,7 +231,9 @@ def test_missing_weights_are_named(tmp_path: Path, name: str) -> None:
 
 def test_the_module_loads_nothing_heavy() -> None:
     """`lectern --help` must not wait for a model's libraries."""
-    code = "import sys, lectern.embedders.minilm; print({'numpy', 'onnxruntime', 'tokenizers'} & sys.modules.keys())"
+    code = (
+        "import sys, lectern.models.local.embedder; print({'numpy', 'onnxruntime', 'tokenizers'} & sys.modules.keys())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "set()"
@@ -242,7 +244,7 @@ def test_a_forked_or_spawned_process_gives_the_same_vectors() -> None:
     """Each process loads its own model and threads; a fork after use neither hangs nor differs."""
     code = """
 import asyncio, os, pickle, sys
-from lectern.embedders.minilm import LocalEmbedder
+from lectern.models.local.embedder import LocalEmbedder
 embedder = pickle.loads(bytes.fromhex(sys.argv[1]))
 def vectors(): return asyncio.run(embedder.embed(["one text", "another text"], purpose="passage"))
 here = vectors()

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lectern.answering.offline import MOST_WORDS, OfflineWriter, Passage
 from lectern.answering.question_types import asked_for, holds
 from lectern.answering.quotes import quotes_of
-from lectern.answering.sentence_stream import SentenceStream
-from lectern.embedders.finding import LocalFinder
-from lectern.embedders.minilm import LocalEmbedder
+from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.embedder import LocalEmbedder
+from lectern.text.sentence_stream import SentenceStream
 from tests.doubles import WordEmbedder
 
 WRITER = OfflineWriter(LocalEmbedder(), LocalFinder())

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from lectern.domain.books import Problem
+from lectern.domain.chunks import Change
 from lectern.domain.errors import BookNotFound, SourceError, WrongBook
+from lectern.domain.jobs import Intent
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
 from lectern.ingestion.report import Tally
-from lectern.ports import Change, Intent
 from tests.making import place, record, source, surveyed
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.everyday import telling
 from lectern.answering.respelling import respelt
-from lectern.answering.wording import stem
+from lectern.text.everyday import telling
+from lectern.text.wording import stem
 
 TEXTS = [
     "The gyroscope of the Jetson Orin board drifts. Whisper runs on it, and so does Gazebo.",

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.confidence import level_of
 from lectern.answering.second_look import MOST_PARTS, WEIGHTS, SecondLook, _named, asks, learnt, parts_of, probability
-from lectern.answering_ports import Pieces
+from lectern.confidence.policies import level_of
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.embedders.finding import LocalFinder
+from lectern.models.local.answer_locator import LocalFinder
+from lectern.ports.answering import Pieces
 from tests.making import chunk, hit
 
 TEXT = "The pump starts at six in the morning. It does not start when the tank holds less than 40 litres."

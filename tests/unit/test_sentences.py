@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.sentences import sentences_of
+from lectern.text.sentences import sentences_of
 
 PASSAGE = """\
 ## Nodes and topics

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lectern.app.settings import load_settings
 from lectern.domain.errors import ConfigError
-from lectern.settings import load_settings
 
 
 def test_an_unknown_lectern_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lectern.answering.structure import structure_lines
-from lectern.domain.outlines import Outline, OutlineChapter, OutlineLesson, OutlineModule
+from lectern.answering.outline_answers import structure_lines
+from lectern.domain.outline import Outline, OutlineChapter, OutlineLesson, OutlineModule
 
 
 def lesson(number: int, title: str) -> OutlineLesson:

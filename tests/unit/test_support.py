@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lectern.answering.claims import units_of
-from lectern.answering.plain import plain
-from lectern.answering.quantities import quantities_of, same
-from lectern.answering.sentences import sentences_of
 from lectern.answering.support import LocalJudge, Reading, bare_name, barred, kept
 from lectern.domain.errors import ModelDamaged
 from lectern.domain.replies import Judgement
-from lectern.embedders.entailment import LocalEntailment
 from lectern.evals.grounding import grounding_figures, load_grounding
+from lectern.models.local.entailment import LocalEntailment
+from lectern.text.plain import plain
+from lectern.text.quantities import quantities_of, same
+from lectern.text.sentences import sentences_of
 
 PAIRS = Path(__file__).parents[2] / "examples" / "golden" / "judge" / "pairs.jsonl"
 HELD_OUT = PAIRS.with_name("held_out.jsonl")

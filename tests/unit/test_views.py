@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 from lectern.answering.citations import citation
-from lectern.answering.passages import error_response, tool_response
 from lectern.answering.views import (
     NOTHING_FOUND,
     agent_response,
@@ -17,9 +16,10 @@ from lectern.answering.views import (
     retrieval_result,
 )
 from lectern.domain.evidence import ConfidenceMetrics, Findings
-from lectern.domain.filters import ChunkFilter
 from lectern.domain.replies import Account, Answer, Refusal, Removed, Statement, Timings
+from lectern.domain.scope import ChunkFilter
 from lectern.schemas.chat import ChatRequest, ChatResponse
+from lectern.schemas.tool_response import error_response, tool_response
 from tests.making import chunk, hit, place
 
 URL = "https://example.com/textbook/chapter3#section3-2"

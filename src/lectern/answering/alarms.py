@@ -24,8 +24,8 @@ from lectern.answering.bindings import (
 from lectern.answering.claims import Claim, Word
 from lectern.answering.clauses import clauses_of
 from lectern.answering.polarity import LIMITS, negations, opposite
-from lectern.answering.quantities import measures
-from lectern.answering.wording import stem
+from lectern.text.quantities import measures
+from lectern.text.wording import stem
 
 MOST_CLAUSES, MOST_PIECES = 8, 60
 AFTER, BEFORE = 6, 4  # words that a negation reaches

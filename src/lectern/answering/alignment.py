@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 from lectern.answering.claims import Claim, Word
 from lectern.answering.clauses import clauses_of, crossed
 from lectern.answering.contrasts import Contrast, contrast
-from lectern.answering.quantities import Quantity, rivals, same
-from lectern.answering.wording import kindred
+from lectern.text.quantities import Quantity, rivals, same
+from lectern.text.wording import kindred
 
 MOST_WORDS = 120  # of a sentence that are looked at: comparing two orders is quadratic
 EVIDENCE = 3  # units that one sentence may rest on

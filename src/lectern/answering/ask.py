@@ -8,33 +8,64 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lectern.answering.checking import Checker
-from lectern.answering.desk import TurnDesk
+from lectern.answering.desk import Library, TurnDesk
 from lectern.answering.followups import leans, own_words, standalone_by_rules
-from lectern.answering.refusing import elsewhere, nearest
+from lectern.answering.outgoing import Confidential
+from lectern.answering.outline_answers import structured_answer
+from lectern.answering.refusals import PolicyOf, elsewhere, nearest
 from lectern.answering.screening import screened
-from lectern.answering.structured import structured_answer
-from lectern.answering.turns import Delta, Entered, EvidenceFound, Question, Replied, ReplyEvent, Staff
-from lectern.answering.words import stems
-from lectern.answering_ports import Assignment, Spent
+from lectern.answering.second_look import SecondLook
 from lectern.domain.errors import ProviderTimeout
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
-from lectern.domain.queries import SearchQuery
 from lectern.domain.replies import (
     Account,
     Answer,
+    Delta,
+    Entered,
+    EvidenceFound,
     NearestLesson,
+    Question,
     Refusal,
     RefusalReason,
     Removed,
+    Replied,
     Reply,
+    ReplyEvent,
     ReplyState,
     Timings,
 )
+from lectern.domain.scope import SearchQuery
+from lectern.ports.answering import Answerer, Assignment, Judge, Spent
+from lectern.text.words import stems
 
 FIELD = 10  # hits that confidence is estimated from, whatever a reader asks for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweringRules:
+    """What an operator may set about answers."""
+
+    refusal: str
+    disclaimer: str
+    top_k: int = 5
+    threshold: float | None = None  # the least cosine of a passage; None: the policy's floor
+    budget: float = 60.0  # seconds of a turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """Everybody who has a part in a turn."""
+
+    library: Library
+    answerer: Answerer
+    judge: Judge
+    policy: PolicyOf
+    second_look: SecondLook | None  # where the answerer cannot tell by itself that passages do not answer
+    confidential: Confidential
+    rules: AnsweringRules
 
 
 async def ask(question: Question, staff: Staff) -> AsyncIterator[ReplyEvent]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lectern.answering.claims import Claim, Word
-from lectern.answering.quantities import same
-from lectern.answering.wording import kindred, stem
+from lectern.text.quantities import same
+from lectern.text.wording import kindred, stem
 
 MOST_WORDS = 120
 MOST_ROWS = 60

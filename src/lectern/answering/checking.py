@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lectern.answering.citations import citation
-from lectern.answering.markers import numbers_in, renumbered, without_markers
 from lectern.answering.outgoing import Confidential, unlinked
-from lectern.answering.sentence_stream import Piece, SentenceStream
-from lectern.answering_ports import Judge
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Citation, Removed, Statement
+from lectern.ports.answering import Judge
+from lectern.text.markers import numbers_in, renumbered, without_markers
+from lectern.text.sentence_stream import Piece, SentenceStream
 
 UNVERIFIED = " (unverified)"
 _LEAD = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d{1,3}[.)]\s+|#{1,6}\s+)?")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from lectern.answering.plain import plain, unmarked
-from lectern.answering.quantities import Quantity, quantities_of
-from lectern.answering.wording import FUNCTION_WORDS, stem
+from lectern.text.plain import plain, unmarked
+from lectern.text.quantities import Quantity, quantities_of
+from lectern.text.wording import FUNCTION_WORDS, stem
 
 UnitKind = Literal["prose", "row", "code", "heading"]
 WordKind = Literal["word", "name", "function"]

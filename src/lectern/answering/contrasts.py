@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from lectern.answering.claims import Claim, Word
 from lectern.answering.polarity import LIMITS, NEGATORS, negations, opposite
-from lectern.answering.quantities import same
-from lectern.answering.wording import kindred, stem
+from lectern.text.quantities import same
+from lectern.text.wording import kindred, stem
 
 MOST_WORDS = 120
 SCOPE = 4  # words that a negation reaches

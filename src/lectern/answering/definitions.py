@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from lectern.answering.words import stems
+from lectern.text.words import stems
 
 MOST_WORDS = 4  # of a term
 _ASKED = re.compile(

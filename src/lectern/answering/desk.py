@@ -8,16 +8,18 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
+from typing import TypeVar
 
-from lectern.answering.passages import TOOL_NAME, error_response, tool_response
+from lectern.domain.chunks import IndexedChunk
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import BadInput, LecternError
 from lectern.domain.evidence import Findings, Hit
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.outlines import Outline
-from lectern.domain.queries import Scope, SearchQuery
+from lectern.domain.outline import Outline
 from lectern.domain.replies import LookUp
-from lectern.ports import IndexedChunk, T
+from lectern.domain.scope import ChunkFilter, Scope, SearchQuery
+from lectern.schemas.tool_response import TOOL_NAME, error_response, tool_response
+
+T = TypeVar("T")
 
 TOOL_LIMIT = 20  # passages that a model may ask for at once
 LESSON_LIMIT = 40  # passages of a lesson that a model is given; the rest it can search for

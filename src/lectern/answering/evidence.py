@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lectern.answering.claims import Claim
-from lectern.answering.quantities import same
+from lectern.text.quantities import same
 
 BUDGET = 135  # words; with the statement they fit the network's window but for rare texts, which it cuts
 AGAIN = 0.3  # what a word counts that another chosen unit has already

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lectern.answering.languages import english
 from lectern.answering.naming import Meant
 from lectern.answering.quotes import Quote, quotes_of
-from lectern.answering_ports import Finder
+from lectern.ports.answering import Finder
+from lectern.text.language import english
 
 READABLE = 0.9  # the share of a question's letters that are plain Latin ones
 MOST = 8.0  # log-odds beyond this say no more

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import permutations
 
-from lectern.answering.words import stems
+from lectern.text.words import stems
 
 # A mark of letters and digits, such as a model or a version has: H1, RT-2, D435i, v3.
 _MARK = re.compile(r"(?<![\w.])(?:[^\W\d_]+-?\d+|\d+[^\W\d_])[^\W_]*(?![\w])")

@@ -10,16 +10,16 @@ from textwrap import dedent
 
 from lectern.answering.definitions import defines, term_asked
 from lectern.answering.finding import found_in, introduced
-from lectern.answering.markers import has_marker
 from lectern.answering.naming import Meant, Siblings
 from lectern.answering.question_types import asked_for, must_hold
 from lectern.answering.quotes import Quote, quotes_of
 from lectern.answering.ranking import Found, Question, Signals, cosine, learnt, shares
 from lectern.answering.respelling import respelt
-from lectern.answering.sentence_stream import SentenceStream
-from lectern.answering.words import stems
-from lectern.answering_ports import Finder
-from lectern.ports import Embedder
+from lectern.ports.answering import Finder, Passage
+from lectern.ports.index import Embedder
+from lectern.text.markers import has_marker
+from lectern.text.sentence_stream import SentenceStream
+from lectern.text.words import stems
 
 MODEL_NAME = "offline-extractive"
 MOST_WORDS = 90  # of a reply that is more than one quote; the average stays far below
@@ -42,17 +42,6 @@ _IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
-    """A passage as the tool response gives it."""
-
-    number: int
-    text: str
-    heading: str = ""  # of its section, else of its page
-    similarity: float = 0.0
-    page: str = ""  # its lesson's title
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Chosen:
     """A quote for the reply, with what has to stand before it."""
 
@@ -66,6 +55,8 @@ class _Chosen:
 
 class OfflineWriter:
     """Quotes what most likely answers."""
+
+    model = MODEL_NAME
 
     def __init__(self, embedder: Embedder, finder: Finder) -> None:
         self._embedder = embedder

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lectern.answering.wording import stem
+from lectern.text.wording import stem
 
 NEGATORS = frozenset(
     """not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely instead non nicht kein

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from lectern.answering.sentences import sentences_of
+from lectern.text.sentences import sentences_of
 
 Kind = Literal["sentence", "item", "list", "row", "code"]
 Block = Literal["prose", "item", "table", "code", "skipped"]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from lectern.answering.question_types import asked_for, holds
 from lectern.answering.quotes import Quote
-from lectern.answering.words import stems, telling_stems
-from lectern.ports import Vector
+from lectern.domain.chunks import Vector
+from lectern.text.words import stems, telling_stems
 
 WEIGHTS = Path(__file__).parent / "ranking.json"
 ALIKE = 5  # letters that two stems share when they may be forms of one word

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from lectern.answering.everyday import telling
-from lectern.answering.wording import stem
-from lectern.answering.words import one_edit
+from lectern.text.everyday import telling
+from lectern.text.wording import stem
+from lectern.text.words import one_edit
 
 LEAST = 5  # letters: shorter words are too near to each other
 

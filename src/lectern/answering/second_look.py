@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from lectern.answering.confidence import level_of
 from lectern.answering.finding import MOST, found_in, readable
 from lectern.answering.respelling import respelt
-from lectern.answering_ports import Finder
+from lectern.confidence.policies import level_of
 from lectern.domain.evidence import ConfidenceMetrics, Hit
+from lectern.ports.answering import Finder
 
 WEIGHTS = Path(__file__).with_name("second_look.json")
 ENGLISH = "en"

@@ -17,16 +17,16 @@ from lectern.answering.claims import LONGEST, Claim, read_claim, units_of
 from lectern.answering.clauses import clauses_of
 from lectern.answering.contrasts import TURNING
 from lectern.answering.evidence import evidence_for, in_its_measures
-from lectern.answering.plain import squeezed, unattributed
 from lectern.answering.polarity import NEGATORS
-from lectern.answering.quantities import same
-from lectern.answering.sentences import sentences_of
 from lectern.answering.weighing import features, load_weights, weigh
-from lectern.answering.wording import FUNCTION_WORDS
-from lectern.answering.words import stems, telling_stems
-from lectern.answering_ports import Entailment
 from lectern.domain.errors import LecternError
 from lectern.domain.replies import Judgement, Verdict
+from lectern.ports.answering import Entailment
+from lectern.text.plain import squeezed, unattributed
+from lectern.text.quantities import same
+from lectern.text.sentences import sentences_of
+from lectern.text.wording import FUNCTION_WORDS
+from lectern.text.words import stems, telling_stems
 
 log = logging.getLogger("lectern.judge")
 MOST_PASSAGE = 50_000  # characters; chunks are far smaller

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from lectern.answering.markers import renumbered
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.replies import Answer, Citation, Reply
+from lectern.text.markers import renumbered
 
 NOTHING_FOUND = "No relevant content found in the book."
 RELEVANT = 0.3  # the fifth document's least score of a relevant result

@@ -11,22 +11,20 @@ from fastapi.staticfiles import StaticFiles
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from lectern.api import errors
+from lectern.api.addresses import is_loopback, networks
 from lectern.api.auth import Door
 from lectern.api.cors import ListedOrigins
 from lectern.api.description import describe_headers
 from lectern.api.gate import Gate, page_files, unguarded_paths
-from lectern.api.guards import BodyLimit, KnownHosts, SafeHeaders
-from lectern.api.limits import Limits
 from lectern.api.metrics import Metrics
-from lectern.api.patience import PromptBody
-from lectern.api.peers import is_loopback, networks
+from lectern.api.middleware import BodyLimit, KnownHosts, SafeHeaders, Traced
+from lectern.api.rate_windows import Limits, Windows
 from lectern.api.readers import Readers
 from lectern.api.routes import books, chat, health, ingestions, local, metrics, readers, threads
+from lectern.api.slow_clients import PromptBody
 from lectern.api.sse import Streams
-from lectern.api.tracing import Traced
-from lectern.api.windows import Windows
+from lectern.app.open import Lectern
 from lectern.version import __version__
-from lectern.wiring import Lectern
 
 WEB = Path(__file__).parent / "web"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")

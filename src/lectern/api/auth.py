@@ -10,10 +10,9 @@ from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBea
 from starlette.datastructures import Headers
 
 from lectern.api.readers import TOKEN_HEADER, Readers
-from lectern.domain.callers import LOCAL, Caller
 from lectern.domain.errors import Forbidden, Unauthorised
-from lectern.domain.keys import Key
-from lectern.records.keys import SqlKeys
+from lectern.domain.keys import LOCAL, Caller, Key
+from lectern.store.keys import SqlKeys
 
 CALLER = "lectern.caller"  # where the scope of a request has its caller
 GOOD_KEY = (

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lectern.api.description import HEADERS
 from lectern.api.errors import problem, problem_of
 from lectern.domain.errors import LecternError
-from lectern.records.keys import SqlKeys
+from lectern.store.keys import SqlKeys
 
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = "GET, HEAD, POST, PATCH, DELETE"

@@ -9,11 +9,11 @@ from fastapi import Depends, Header, Request
 
 from lectern.api.auth import READER, caller_of
 from lectern.api.sse import Streams
-from lectern.conversing.converse import Talk
-from lectern.conversing.runs import Runs
-from lectern.domain.callers import Caller, Right
+from lectern.app.open import Lectern
+from lectern.conversations.runs import Runs
+from lectern.conversations.turns import Talk
 from lectern.domain.errors import Forbidden, Unauthorised
-from lectern.wiring import Lectern
+from lectern.domain.keys import Caller, Right
 
 
 async def lectern_of(request: Request) -> Lectern:

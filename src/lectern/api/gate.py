@@ -9,13 +9,12 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lectern.api.addresses import Network, peer_of
 from lectern.api.auth import CALLER, BadKey, Door, WrongOrigin
 from lectern.api.errors import problem_of
-from lectern.api.limits import Limits, limit_headers, too_many
-from lectern.api.peers import Network, peer_of
-from lectern.api.windows import Standing
-from lectern.domain.callers import Caller
+from lectern.api.rate_windows import Limits, Standing, limit_headers, too_many
 from lectern.domain.errors import LecternError
+from lectern.domain.keys import Caller
 
 OPEN = frozenset({"/health/live", "/health/ready", "/openapi.json", "/docs"})
 OWN_DOOR = "/local/"  # commands of this machine, who have a token of their own

@@ -13,7 +13,7 @@ from lectern.api.errors import problem_body
 from lectern.api.sse import STORED, frame
 from lectern.domain.errors import LecternError, Overloaded
 from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned
-from lectern.jobs.live import LiveEvent, LiveJob
+from lectern.jobs.executor import LiveEvent, LiveJob
 from lectern.jobs.runner import Jobs
 from lectern.schemas.jobs import IngestionJob
 

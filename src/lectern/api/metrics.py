@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from lectern.conversing.runs import Ended, Runs
+from lectern.conversations.runs import Ended, Runs
 from lectern.domain.jobs import IngestionJob
 from lectern.jobs.runner import Jobs
 from lectern.version import __version__

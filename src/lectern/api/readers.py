@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lectern.domain.clock import in_utc
-from lectern.records.keys import SqlKeys
+from lectern.store.keys import SqlKeys
 
 TOKEN_HEADER = "x-reader-token"  # noqa: S105  # a header's name
 LIVES = 30 * 24 * 3600  # seconds

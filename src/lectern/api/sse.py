@@ -13,15 +13,15 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
 
-from lectern.answering.turns import Delta, Entered, EvidenceFound, Replied
 from lectern.api.errors import problem_body
-from lectern.conversing.converse import Begun, Kept
-from lectern.conversing.runs import REVOKED, Cancelled, Failed, LiveRun, RunEvent
-from lectern.domain.callers import Caller
+from lectern.conversations.runs import REVOKED, Cancelled, Failed, LiveRun, RunEvent
+from lectern.conversations.turns import Begun, Kept
 from lectern.domain.errors import LecternError, Overloaded, Unauthorised
+from lectern.domain.keys import Caller
+from lectern.domain.replies import Delta, Entered, EvidenceFound, Replied
 from lectern.domain.threads import Run
+from lectern.ports.threads import ThreadStore, TurnLog
 from lectern.schemas.chat import ConsideredOut
-from lectern.thread_ports import ThreadStore, TurnLog
 
 PING = 15  # seconds; proxies cut what is silent for longer
 STALLED = 30.0  # seconds that a client may leave its buffer full

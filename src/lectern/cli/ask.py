@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.acting import only
 from lectern.cli.options import (
     Book,
     ChapterMax,
@@ -20,8 +19,8 @@ from lectern.cli.options import (
     Tier,
     scope_of,
 )
-from lectern.cli.render import carry, print_json
-from lectern.cli.sources import show_refusal, show_sources
+from lectern.cli.remote import only
+from lectern.cli.render import carry, print_json, show_refusal, show_sources
 
 REFUSED = 4
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.acting import act, only
 from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
+from lectern.cli.remote import act, only
 from lectern.cli.render import carry, confirmed, fail, print_json
 
 

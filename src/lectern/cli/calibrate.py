@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.acting import only
 from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
+from lectern.cli.remote import only
 from lectern.cli.render import carry, print_json
 
 Questions = Annotated[
@@ -47,7 +47,7 @@ def command(
 async def _calibrate(book: str | None, questions: Path | None, *, direct: bool) -> dict[str, Any]:
     lines = []
     if questions is not None:
-        from lectern.evals.refusal_sets import read_labelled
+        from lectern.evals.refusal import read_labelled
 
         lines = [{"text": line.text, "answerable": line.answerable} for line in read_labelled(questions)]
     return await only("calibrate", {"book": book, "questions": lines}, direct=direct)

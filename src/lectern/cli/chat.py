@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.acting import Act, channel
 from lectern.cli.options import (
     Book,
     ChapterMax,
@@ -28,8 +27,8 @@ from lectern.cli.options import (
     Tier,
     scope_of,
 )
-from lectern.cli.render import complain, print_json
-from lectern.cli.sources import show_refusal, show_sources
+from lectern.cli.remote import Act, channel
+from lectern.cli.render import complain, print_json, show_refusal, show_sources
 from lectern.domain.errors import BadInput, LecternError
 from lectern.domain.threads import checked_id
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.acting import act
 from lectern.cli.options import Direct, Json
+from lectern.cli.remote import act
 from lectern.cli.render import carry, print_json
 
 

@@ -16,8 +16,8 @@ from lectern.cli.options import Json
 from lectern.cli.render import carry, fail, print_json
 
 if TYPE_CHECKING:
+    from lectern.app.settings import Settings
     from lectern.evals.runs import Kind, Run
-    from lectern.settings import Settings
 
 app = typer.Typer(
     help="Measure retrieval, chunking, refusals, verdicts and answers on question sets.",
@@ -91,7 +91,7 @@ async def _run(
 ) -> tuple[Run, list[str]]:
     """The run, stored, and where it falls short. Everything that was typed is checked before the work begins."""
     from lectern.evals.datasets import load_set
-    from lectern.evals.gates import parse_gates, shortfalls
+    from lectern.evals.report import parse_gates, shortfalls
     from lectern.evals.runner import Surroundings, evaluate
     from lectern.evals.runs import store
 
@@ -113,16 +113,16 @@ async def _compare(before: str, after: str) -> dict[str, Any]:
 
 def _place(*, create: bool) -> tuple[Settings, Path]:
     """The settings, and the folder of everything that evaluations keep."""
-    from lectern.home import find_home
-    from lectern.settings import load_settings
+    from lectern.app.home import find_home
+    from lectern.app.settings import load_settings
 
     settings = load_settings()
     return settings, find_home(settings.home, create=create).path / "evals"
 
 
 def _show(run: Run, short: list[str], picture: Path | None, metric: str, *, json: bool) -> None:
-    from lectern.evals.picture import drawn
     from lectern.evals.report import run_text
+    from lectern.evals.retrieval_picture import drawn
     from lectern.evals.runs import summary
 
     if picture is not None:

@@ -61,8 +61,7 @@ async def _run(  # noqa: PLR0913  # what was typed
     quiet: bool,
 ) -> dict[str, Any]:
     from lectern.cli.eval import _place, _progress
-    from lectern.evals.answer_sets import load_answers
-    from lectern.evals.answers import measure_answers, summary
+    from lectern.evals.answers import load_answers, measure_answers, summary
     from lectern.evals.runner import Surroundings
 
     questions = load_answers(path, book)

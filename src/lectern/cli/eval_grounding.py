@@ -29,8 +29,8 @@ def grounding(path: GroundingFile, *, rules_only: RulesOnly = False, json: Json 
 
 async def _figures(path: Path, *, rules_only: bool) -> dict[str, Any]:
     from lectern.answering.support import LocalJudge
-    from lectern.embedders.entailment import LocalEntailment
     from lectern.evals.grounding import grounding_figures, load_grounding
+    from lectern.models.local.entailment import LocalEntailment
 
     data = load_grounding(path)
     return await grounding_figures(data, LocalJudge(None if rules_only else LocalEntailment()))

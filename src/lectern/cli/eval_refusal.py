@@ -73,8 +73,7 @@ async def _run(  # noqa: PLR0913  # what was typed
     quiet: bool,
 ) -> tuple[Refusals, dict[str, Any]]:
     from lectern.cli.eval import _place, _progress
-    from lectern.evals.refusal import measure_refusal, summary
-    from lectern.evals.refusal_sets import load_refusal, read_labelled, with_foreign
+    from lectern.evals.refusal import load_refusal, measure_refusal, read_labelled, summary, with_foreign
     from lectern.evals.runner import Surroundings
 
     questions = load_refusal(path, book, half=half)

@@ -9,10 +9,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from lectern.cli.acting import act
+from lectern.app.watching import said, watching
 from lectern.cli.options import Direct, Json
+from lectern.cli.remote import act
 from lectern.cli.render import carry, fail, print_json
-from lectern.cli.watching import said, watching
 
 MODES = ("incremental", "full", "recreate")
 MOST_PROBLEMS = 20  # shown on a terminal; --json has them all

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.acting import act, only
 from lectern.cli.options import Direct, Json
+from lectern.cli.remote import act, only
 from lectern.cli.render import carry, fail, print_json
 
 app = typer.Typer(help="List, read, start and cancel ingestions.", no_args_is_help=True, rich_markup_mode=None)

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.acting import only
 from lectern.cli.options import (
     Book,
     ChapterMax,
@@ -21,6 +20,7 @@ from lectern.cli.options import (
     Tier,
     scope_of,
 )
+from lectern.cli.remote import only
 from lectern.cli.render import carry, fail, print_json
 
 MODES = ("hybrid", "dense", "lexical")

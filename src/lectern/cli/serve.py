@@ -21,7 +21,7 @@ from lectern.cli.render import carry, fail
 from lectern.domain.errors import ConfigError, LecternError
 
 if TYPE_CHECKING:
-    from lectern.wiring import Lectern
+    from lectern.app.open import Lectern
 
 log = logging.getLogger("lectern.serve")
 DEFAULT_PORT = 8420
@@ -56,12 +56,11 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     import uvicorn
 
     from lectern.api.app import create_app
-    from lectern.api.patience import patient_protocol
+    from lectern.api.slow_clients import patient_protocol
     from lectern.api.sse import leave_streams_to_their_runs
-    from lectern.conversing.keeping import keep_tidy
-    from lectern.conversing.question_log import QuestionLog
-    from lectern.logs import configure
-    from lectern.wiring import open_lectern
+    from lectern.app.logs import QuestionLog, configure
+    from lectern.app.open import open_lectern
+    from lectern.conversations.retention import keep_tidy
 
     class Server(uvicorn.Server):
         """Says where it is once it can answer at once, and ends in peace: its signal is not raised again."""
@@ -115,7 +114,7 @@ def _address(host: str, port: int) -> str:
 
 async def _refuse_strangers(host: str, lectern: Lectern) -> None:
     """Whoever else can reach the server needs a key, so there must be one."""
-    from lectern.api.peers import is_loopback
+    from lectern.api.addresses import is_loopback
 
     if not is_loopback(host) and not await lectern.keys.exist():
         raise ConfigError(
@@ -137,8 +136,8 @@ async def _warm(lectern: Lectern) -> None:
 async def _follow(lectern: Lectern) -> None:
     import dataclasses
 
+    from lectern.app.watching import follow_books
     from lectern.cli.ingest import show_job
-    from lectern.cli.watching import follow_books
 
     await follow_books(
         lectern,

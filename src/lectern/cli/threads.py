@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from lectern.cli.acting import act, only
 from lectern.cli.options import Direct, Json
+from lectern.cli.remote import act, only
 from lectern.cli.render import carry, confirmed, fail, print_json
 
 app = typer.Typer(help="List, read, export and delete conversations.", no_args_is_help=True, rich_markup_mode=None)

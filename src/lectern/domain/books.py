@@ -118,3 +118,17 @@ def natural(path: str) -> tuple[tuple[tuple[int, int, str], ...], ...]:
         tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in _NUMBERS.split(step) if part)
         for step in path.split("/")
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookEntry:
+    """What the ledger knows of one book."""
+
+    manifest: Manifest
+    source: str  # the folder it was last read from
+    bound: bool = False  # a caller named that folder, not the operator: it is read only while LECTERN_BOOKS allows it
+    fingerprint: str  # of the embedder that readers are served with
+    collection_name: str
+    total_chunks: int
+    last_full_ingest: str | None
+    last_incremental_update: str | None

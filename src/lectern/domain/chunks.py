@@ -125,3 +125,23 @@ def chunks_digest(chunks: Iterable[Chunk]) -> str:
 def estimate_tokens(words: int) -> int:
     """The design's token estimate for a text of this many words."""
     return round(words * TOKENS_PER_WORD)
+
+
+Vector = list[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedChunk:
+    """A chunk ready for the index."""
+
+    stored: StampedChunk
+    vectors: tuple[Vector, ...]  # one a window; the best window counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One replacement as the index sees it: readers see all of it or nothing."""
+
+    put: tuple[IndexedChunk, ...]  # every chunk of the lessons that will stand there, changed or not
+    drop: tuple[str, ...]  # ids that stood there and will not
+    language: str

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from lectern.domain.chunks import Chunk, ChunkId
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter, SearchMode
 
-SearchMode = Literal["hybrid", "dense", "lexical"]
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
 HIGH, MEDIUM, LOW = 0.85, 0.75, 0.60  # the design's cuts; below the last, evidence is insufficient
 INSUFFICIENT_BELOW = 0.5999  # the most that a refusal may claim: just under the last cut
@@ -79,3 +78,11 @@ class ConfidenceMetrics:
         """The same evidence, judged not enough: level, decision and number always agree."""
         ceiling = min(self.confidence, INSUFFICIENT_BELOW)
         return replace(self, confidence=ceiling, confidence_level="insufficient", should_answer=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """A chunk's neighbours, both in the lesson's order."""
+
+    before: tuple[Chunk, ...]
+    after: tuple[Chunk, ...]

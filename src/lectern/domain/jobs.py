@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lectern.domain.books import LessonPlace, LessonSource, Problem
+from lectern.domain.chunks import Change
 
 Mode = Literal["incremental", "full", "recreate"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -172,3 +173,22 @@ class Finished:
 
 
 JobEvent = Planned | LessonsIndexed | Finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """A replacement written down before the index is touched, complete enough to be carried out again after a crash."""
+
+    change: Change
+    records: tuple[IngestionRecord, ...]
+    retired: tuple[str, ...]  # source files whose records go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    """Intents that a killed process may have carried out, or not."""
+
+    number: int
+    book_id: str
+    collection: str
+    intents: tuple[Intent, ...]

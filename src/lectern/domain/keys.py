@@ -1,6 +1,9 @@
 """API keys as values. A key is shown once, when it is made; what names it afterwards, in lists, logs and limits, is its
 id, which opens nothing. A publishable key stands in a page's source, so it is worth little: one book, reading and
-asking, from listed origins."""
+asking, from listed origins.
+
+Who asks, and what they may do. Decided once, at the door; everything behind it only compares.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
-from lectern.domain.callers import RIGHTS, Right
 from lectern.domain.errors import BadInput
+from lectern.domain.threads import LOCAL_OWNER
 
+Right = Literal["read", "chat", "ingest", "admin"]
+RIGHTS: tuple[Right, ...] = ("read", "chat", "ingest", "admin")
 KeyKind = Literal["secret", "publishable"]
 KeyState = Literal["active", "expired", "revoked"]
 PREFIXES: dict[KeyKind, str] = {"secret": "lk", "publishable": "lp"}
@@ -30,6 +35,25 @@ PORTS = {"http": 80, "https": 443}
 _KEY = re.compile(rf"(?:lk|lp)_([a-z0-9]{{{ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}", re.ASCII)
 _BOOK = re.compile(r"[^\W_A-Z-][^\W_A-Z]*(?:-[^\W_A-Z]+)*")  # a slug: letters of any script, digits, hyphens
 BOOK_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Whoever stands behind a request."""
+
+    owner: str  # of threads and runs; survives a key's rotation
+    rights: frozenset[Right]
+    books: frozenset[str] | None  # that may be read; None for all
+    key_id: str | None = None  # None: no key exists, or a command on this machine
+    reader: str | None = None  # of a publishable key: one browser
+    nameless: bool = False  # a publishable key without a reader: may read, but no conversation is its own
+
+    def may_read(self, book_id: str) -> bool:
+        """Whether a book is there, as far as this caller can tell."""
+        return self.books is None or book_id in self.books
+
+
+LOCAL = Caller(owner=LOCAL_OWNER, rights=frozenset(RIGHTS), books=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

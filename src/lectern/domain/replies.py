@@ -3,16 +3,21 @@ phrase."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Literal
 
+from lectern.domain.errors import BadInput
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter, Scope, refuse_undecodable
 
 RefusalReason = Literal["no_results", "weak_evidence", "unsupported", "off_topic", "blocked", "other_book"]
 Verdict = Literal["supported", "contradicted", "unverified"]
 ReplyState = Literal["completed", "low_confidence", "no_results"]
 TurnState = Literal["pending", "retrieving", "generating", "completed", "low_confidence", "no_results", "error"]
+MESSAGE_LENGTH = (1, 1000)  # characters after strip
+TOP_K = (1, 100)  # passages
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,3 +145,67 @@ class Exchange:
     question: str
     answer: str
     standalone: str | None = None  # as that question was searched for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question by one reader."""
+
+    text: str
+    scope: Scope = field(default_factory=Scope)
+    top_k: int | None = None
+    similarity_threshold: float | None = None
+    history: tuple[Exchange, ...] = ()  # answered turns of the same talk, oldest first
+    stream: bool = False  # whether the text is wanted as it comes
+    readable: frozenset[str] | None = None  # books that a refusal may point to; None for all
+
+    def __post_init__(self) -> None:
+        refuse_undecodable(self.text, "message")
+        low, high = MESSAGE_LENGTH
+        length = len(self.text.strip())
+        if not low <= length <= high:
+            raise BadInput(f"a question has {low} to {high} characters, this one has {length}", field="message")
+        if self.top_k is not None and not TOP_K[0] <= self.top_k <= TOP_K[1]:
+            raise BadInput(f"top_k must be {TOP_K[0]} to {TOP_K[1]}, not {self.top_k}", field="top_k")
+        if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
+            raise BadInput(
+                f"similarity_threshold must be 0 to 1, not {self.similarity_threshold:g}", field="similarity_threshold"
+            )
+        if _CONTROL.search(self.text):
+            raise BadInput("the question contains control characters; send plain text", field="message")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """The turn has gone on to another state."""
+
+    state: TurnState
+    kind: Literal["state"] = "state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceFound:
+    """Retrieval is over; nothing has been written yet."""
+
+    hits: tuple[Hit, ...]
+    metrics: ConfidenceMetrics
+    kind: Literal["evidence"] = "evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """More of the answer, checked."""
+
+    text: str
+    kind: Literal["delta"] = "delta"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """The reply; the only authoritative event."""
+
+    reply: Reply
+    kind: Literal["replied"] = "replied"
+
+
+ReplyEvent = Entered | EvidenceFound | Delta | Replied

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 from lectern.domain.errors import BadInput
-from lectern.domain.queries import refuse_undecodable
 from lectern.domain.replies import LookUp
+from lectern.domain.scope import refuse_undecodable
 
 Role = Literal["user", "assistant"]
 RunState = Literal["running", "replied", "error", "cancelled", "interrupted"]

@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from lectern.app.open import Lectern, open_lectern
+from lectern.app.settings import Settings
 from lectern.domain.books import Problem
 from lectern.domain.jobs import Finished, LessonsIndexed
-from lectern.evals.corpora import EvalBook, digest
-from lectern.evals.datasets import QuestionSet
+from lectern.evals.datasets import EvalBook, QuestionSet, digest
 from lectern.evals.recipes import MAKES_AN_INDEX, code_digest, package_versions
 from lectern.ingestion.ingest import IngestRequest
+from lectern.reading.names import slugged
 from lectern.reading.rules import ReadingRules
-from lectern.reading.slugs import slugged
-from lectern.settings import Settings
-from lectern.wiring import Lectern, open_lectern
 
 STAMP = "indexed.json"  # written last
 HASH = 16  # hex digits that tell contents apart in a folder's name

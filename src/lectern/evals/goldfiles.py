@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from lectern.domain.errors import SourceError
-from lectern.domain.queries import QUERY_LENGTH
+from lectern.domain.scope import QUERY_LENGTH
 
 QUERIES, CORPUS, QRELS = "queries.jsonl", "corpus.jsonl", "qrels.tsv"
 QREL_COLUMNS = 3

@@ -19,12 +19,12 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from lectern.answering.words import stems, telling_stems
-from lectern.answering_ports import Judge
 from lectern.domain.errors import SourceError
 from lectern.domain.replies import Judgement
 from lectern.evals.goldfiles import wrong
 from lectern.evals.metrics import LEVEL, RESAMPLES, SEED, Interval, intervals, means
+from lectern.ports.answering import Judge
+from lectern.text.words import stems, telling_stems
 
 Half = Literal["fit", "report"]
 TENTHS = 10

@@ -16,7 +16,7 @@ from lectern.retrieval.search import CANDIDATES
 from lectern.version import __version__
 
 PACKAGES = ("numpy", "onnxruntime", "qdrant-edge-py", "tokenizers")
-MAKES_AN_INDEX = ("reading", "embedders", "index", "ingestion")
+MAKES_AN_INDEX = ("reading", "models", "index", "ingestion")
 SEARCHES_IT = ("retrieval", "index")
 SHOWN = 16  # hex digits of a hash
 

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from lectern.answering.scores import BINS, Numbers, bins
+from lectern.confidence.scores import BINS, Numbers, bins
 from lectern.domain.evidence import LOW
 
 SIDE, GAP, LEFT, TOP, BOTTOM = 260, 84, 56, 62, 52  # a chart's side, between the two, and margins

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from lectern.app.settings import Settings
 from lectern.domain.clock import utc_now
-from lectern.domain.evidence import Findings, SearchMode
-from lectern.domain.queries import SEARCH_LIMIT
+from lectern.domain.evidence import Findings
+from lectern.domain.scope import SEARCH_LIMIT, SearchMode
 from lectern.evals.benches import Advance, Bench, open_bench
 from lectern.evals.chunking import measure_chunking
 from lectern.evals.datasets import Question, QuestionSet
@@ -20,7 +21,6 @@ from lectern.evals.pacing import in_turn
 from lectern.evals.recipes import Recipe, recipe
 from lectern.evals.runs import Kind, Measured, Run, SetResult
 from lectern.reading.rules import ReadingRules
-from lectern.settings import Settings
 
 MODES: tuple[SearchMode, ...] = get_args(SearchMode)
 DEPTH = SEARCH_LIMIT  # chunks that are asked for; the protocol's 20

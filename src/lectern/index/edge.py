@@ -5,32 +5,44 @@ half of it. A crash in between is mended by replaying the ledger's intent. The e
 its calls stand on the event loop as they are (a thread would not free anything) and batches are kept short. It is
 never optimised while it serves: unoptimised search is exact and quick enough up to 100,000 chunks, optimising stops
 every thread. A server does not flush it at every step either: see `syncing`.
+
+Where the embedded engine's failures stop. It raises bare `Exception` for whatever goes wrong inside, and panics
+(which are no `Exception` at all) on files it cannot make sense of; above this line both are a damaged index, with
+advice.
+
+Files onto the disk without holding anybody up. The engine's own flush is a hundred waits for the disk, all of them
+with the GIL held: measured 20 ms on a quiet disk, 600 ms on a busy one. A server has the files synced by a thread
+instead, which holds nothing. What is in them is what a killed process leaves, and that is all the engine needs: 500
+kills without a flush lost nothing. Only its log grows until the next flush, so there is one at times.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 from uuid import UUID
 
 import qdrant_edge as qdrant
 
-from lectern.domain.chunks import ChunkId, StampedChunk
+from lectern.domain.chunks import Change, ChunkId, IndexedChunk, StampedChunk, Vector
+from lectern.domain.errors import IndexDamaged
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
-from lectern.domain.filters import ChunkFilter
+from lectern.domain.scope import ChunkFilter
 from lectern.index import lexical, schema
-from lectern.index.candidates import Named, Scores, candidates
-from lectern.index.conditions import AnyOf, Condition, Equals, Within, conditions_of
-from lectern.index.engine import sound
-from lectern.index.syncing import sync
-from lectern.ports import Change, Commit, IndexedChunk, T, Vector
+from lectern.index.points import AnyOf, Condition, Equals, Named, Scores, Within, candidates, conditions_of
+from lectern.ports.index import Commit
+from lectern.schemas.payload import from_payload, to_payload
 
+T = TypeVar("T")
+
+PANIC = "PanicException"  # pyo3's, which cannot be imported by name
 BATCH = 32  # points per engine call: a few milliseconds each, so that other tasks get their turn
 PAGE = 512
 MOST_BOOKS = 100_000
@@ -41,6 +53,32 @@ MOST_KNOWN = 300  # chunks with their vectors: 40 KB each with the local embedde
 
 PointId = int | UUID | str  # as the engine names it
 Key = tuple[str, str]  # book and chunk: what one book has is never handed to a reader of another
+
+
+@contextmanager
+def sound(collection: str) -> Iterator[None]:
+    """Turn a failure inside the engine into one that says what to do; mistakes in calling it stay what they are."""
+    try:
+        yield
+    except BaseException as exc:
+        if type(exc) is Exception or type(exc).__name__ == PANIC:
+            raise IndexDamaged(
+                f"the index {collection!r} cannot be read ({exc}). Remove its folder in LECTERN_HOME/index and run: "
+                "lectern doctor --mend"
+            ) from exc
+        raise
+
+
+def sync(folder: Path) -> None:
+    """Every file and folder below, onto the disk; what is mapped into memory, too."""
+    for root, _, files in os.walk(folder):
+        for name in (*files, "."):
+            with contextlib.suppress(FileNotFoundError):  # the engine is done with one of its own
+                descriptor = os.open(Path(root, name), os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
 
 
 class EdgeView:
@@ -101,7 +139,7 @@ class EdgeView:
             records, offset = self._shard.scroll(
                 qdrant.ScrollRequest(offset=offset, limit=PAGE, filter=scope, with_payload=True)
             )
-            found += [schema.from_payload(record.id, record.payload) for record in records]
+            found += [from_payload(record.id, record.payload) for record in records]
             await asyncio.sleep(0)  # a long book must not hold up who needs no index
             if offset is None:
                 return sorted(found, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
@@ -109,14 +147,14 @@ class EdgeView:
     async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
         """Those of `ids` that this book has."""
         records = self._retrieve(book_id, ids, with_vector=False)
-        return {str(record.id): schema.from_payload(record.id, record.payload) for record in records}
+        return {str(record.id): from_payload(record.id, record.payload) for record in records}
 
     async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
         """The same, each with its dense vectors. What readers ask for comes up again and again, and to read it takes as
         long as to find it."""
         known = {name: self._known.get((book_id, name)) for name in ids}
         for record in self._retrieve(book_id, [name for name, one in known.items() if one is None], with_vector=True):
-            read = IndexedChunk(stored=schema.from_payload(record.id, record.payload), vectors=_dense_of(record))
+            read = IndexedChunk(stored=from_payload(record.id, record.payload), vectors=_dense_of(record))
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             known[str(record.id)] = self._known[book_id, str(record.id)] = read
@@ -239,7 +277,7 @@ def to_point(indexed: IndexedChunk, language: str) -> qdrant.Point:
         schema.DENSE: [list(vector) for vector in indexed.vectors],
         schema.LEXICAL: lexical.passage_terms(chunk.trail, chunk.text, language),
     }
-    return qdrant.Point(chunk.id, vectors, schema.to_payload(indexed.stored))  # type: ignore[arg-type]  # invariant dict
+    return qdrant.Point(chunk.id, vectors, to_payload(indexed.stored))  # type: ignore[arg-type]  # invariant dict
 
 
 def _config(dimensions: int) -> qdrant.EdgeConfig:

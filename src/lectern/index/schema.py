@@ -1,21 +1,8 @@
-"""The payload: exactly the fields of a stamped chunk, plus the version of this shape.
-
-Reading is strict. A payload of an older version that can be completed is, until the next ingestion writes it anew; one
-of any other version, or with a field missing, is never half-read: the index is rebuilt instead.
-"""
+"""The shape of a collection: its name, its vectors, and which payload fields are indexed."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Mapping
-from typing import Any
-
-from lectern.domain.chunks import Chunk, SectionMark, Stamp, StampedChunk
-from lectern.domain.errors import IndexMismatch
-
-SCHEMA_VERSION = 2
-_ADDED: dict[object, dict[str, Any]] = {1: {"sections": []}}  # what an older version lacks, and stands for its absence
 
 TENANT_FIELD = "book_id"
 KEYWORD_FIELDS = (
@@ -32,42 +19,7 @@ INTEGER_FIELDS = ("chapter", "lesson", "hardware_tier")
 DENSE = "dense"
 LEXICAL = "lexical"
 
-_CHUNK_FIELDS = tuple(field.name for field in dataclasses.fields(Chunk) if field.name != "id")
-_STAMP_FIELDS = tuple(field.name for field in dataclasses.fields(Stamp))
-
 
 def collection_name(stem: str, fingerprint: str) -> str:
     """`{stem}-{fingerprint}`, in characters that every file system and server takes."""
     return f"{stem}-{re.sub(r'[^A-Za-z0-9._]+', '-', fingerprint)}"
-
-
-def to_payload(stored: StampedChunk) -> dict[str, Any]:
-    """What is stored beside the vectors."""
-    payload: dict[str, Any] = {name: getattr(stored.chunk, name) for name in _CHUNK_FIELDS}
-    payload["trail"] = list(stored.chunk.trail)
-    payload["sections"] = [dataclasses.asdict(mark) for mark in stored.chunk.sections]
-    payload |= {name: getattr(stored.stamp, name) for name in _STAMP_FIELDS}
-    payload["schema_version"] = SCHEMA_VERSION
-    return payload
-
-
-def from_payload(point_id: object, payload: Mapping[str, Any] | None) -> StampedChunk:
-    """The chunk behind a point."""
-    found = dict(payload or {})
-    version = found.pop("schema_version", None)
-    found |= _ADDED.get(version, {})
-    if version != SCHEMA_VERSION and version not in _ADDED:
-        raise IndexMismatch(
-            f"the index holds chunks of schema {version!r}, this version reads {SCHEMA_VERSION}; "
-            "rebuild it with: lectern ingest PATH --mode recreate"
-        )
-    try:
-        chunk = {name: found[name] for name in _CHUNK_FIELDS}
-        stamp = {name: found[name] for name in _STAMP_FIELDS}
-    except KeyError as exc:
-        raise IndexMismatch(
-            f"point {point_id} has no field {exc}; rebuild the book with: lectern ingest PATH --mode recreate"
-        ) from exc
-    chunk["trail"] = tuple(chunk["trail"])
-    chunk["sections"] = tuple(SectionMark(**mark) for mark in chunk["sections"])
-    return StampedChunk(chunk=Chunk(id=str(point_id), **chunk), stamp=Stamp(**stamp))  # type: ignore[arg-type]  # NewType of str

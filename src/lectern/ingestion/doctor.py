@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lectern.domain.chunks import StampedChunk, chunks_digest
+from lectern.domain.books import BookEntry
+from lectern.domain.chunks import Change, StampedChunk, chunks_digest
 from lectern.domain.errors import IndexDamaged, LecternError
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.jobs import IngestionRecord
+from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
+from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.ingest import Workshop, ingest_again
 from lectern.ingestion.replacing import change, collections_of, forget_changes, recover, retire, verify
-from lectern.ingestion.stamping import vector_key
-from lectern.ports import BookEntry, Change, ChunkIndex, Intent, Stand, Unsettled
+from lectern.ingestion.vectors import vector_key
+from lectern.ports.index import ChunkIndex, Stand
 
 Kind = Literal[
     "orphan chunks",

@@ -8,19 +8,21 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lectern.domain.books import Survey
+from lectern.domain.books import BookEntry, Survey
+from lectern.domain.chunks import Change
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import IndexDamaged, LecternError, SourceError
 from lectern.domain.failpoints import reached
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.jobs import Finished, Forecast, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
-from lectern.ingestion.bench import Bench, Here, ReadingOrder, ReadReplacement
+from lectern.domain.jobs import Finished, Forecast, Intent, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
+from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
 from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, trusted
 from lectern.ingestion.report import Tally
-from lectern.ingestion.stamping import VectorSource, language_warning
-from lectern.job_ports import BookLocks
-from lectern.ports import BookEntry, Change, Intent, Ledger, Shelf, Stand, VectorCache
+from lectern.ingestion.vectors import VectorSource, language_warning
+from lectern.ingestion.worker import Bench, Here, ReadingOrder, ReadReplacement
+from lectern.ports.index import Shelf, Stand, VectorCache
+from lectern.ports.jobs import BookLocks
+from lectern.ports.ledger import Ledger
 from lectern.reading.lessons import FileChanged
 from lectern.reading.rules import ReadingRules
 

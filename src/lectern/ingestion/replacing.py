@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from lectern.domain.books import LessonSource
-from lectern.domain.chunks import Chunk, StampedChunk, chunks_digest
+from lectern.domain.books import BookEntry, LessonSource
+from lectern.domain.chunks import Change, Chunk, IndexedChunk, StampedChunk, chunks_digest
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import Busy, IndexDamaged, IndexMismatch, LecternError, ProviderError
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.jobs import IngestionRecord
-from lectern.ingestion.bench import ReadReplacement
-from lectern.ingestion.stamping import VectorSource, stamp_chunks
-from lectern.job_ports import BookLocks
-from lectern.ports import BookEntry, Change, ChunkIndex, IndexedChunk, Intent, Ledger, Shelf, Unsettled
+from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
+from lectern.domain.scope import ChunkFilter
+from lectern.ingestion.vectors import VectorSource, stamp_chunks
+from lectern.ingestion.worker import ReadReplacement
+from lectern.ports.index import ChunkIndex, Shelf
+from lectern.ports.jobs import BookLocks
+from lectern.ports.ledger import Ledger
 
 NO_COUNT = -1  # what no index holds: the count of a book of which nobody knows what it should hold
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from lectern.domain.books import Problem, Survey
 from lectern.domain.clock import utc_now
-from lectern.domain.jobs import IngestionJob, IngestionRecord, JobStatus, Mode, Plan
-from lectern.ports import Intent
+from lectern.domain.jobs import IngestionJob, IngestionRecord, Intent, JobStatus, Mode, Plan
 
 
 @dataclass(slots=True)

@@ -1,6 +1,13 @@
 """Jobs belong to the server. Each has a record before anything is done and is carried on in a task of its own; nothing
 but its end, `cancel` or the server's stop breaks it off. Whoever has a job is alone with its book from the moment it is
-queued: a job whose book nobody is alone with has lost its process, and is taken up again."""
+queued: a job whose book nobody is alone with has lost its process, and is taken up again.
+
+What becomes of an order before anybody carries it out: whether the caller may give it, what it would do, and whether
+one that lost its process is worth another attempt.
+
+Requests that meet a job which is there. The same idempotency key and words get the job that they got before, whether
+it was begun for them or under way already; other work on a book that has a job must wait.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +17,127 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lectern.domain.books import Survey
-from lectern.domain.errors import Busy, LecternError, Overloaded, UnknownJob
+from lectern.domain.books import BookEntry, Survey
+from lectern.domain.errors import (
+    BadInput,
+    Busy,
+    KeyUsed,
+    LecternError,
+    Overloaded,
+    SourceError,
+    UnknownBook,
+    UnknownJob,
+)
+from lectern.domain.event_log import Ear
 from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
 from lectern.domain.threads import LOCAL_OWNER
-from lectern.following import Ear
 from lectern.ingestion.ingest import IngestRequest, Workshop, ingest, look_at
-from lectern.job_ports import JobLog
-from lectern.jobs.carrying import Carrier, request_of
-from lectern.jobs.live import JobCancelled, LiveJob, Stopped
-from lectern.jobs.orders import may_read, order_of, plan_of, verdict_on
-from lectern.jobs.repeats import busy, joined, tried
-from lectern.ports import BookEntry
-from lectern.reading.slugs import slugged
+from lectern.jobs.executor import Carrier, JobCancelled, LiveJob, Stopped, ended, request_of
+from lectern.jobs.sources import VARIABLE, allowed_folder, still_allowed
+from lectern.ports.jobs import JobLog
+from lectern.ports.ledger import Ledger
+from lectern.reading.names import slugged
 
+MOST_ATTEMPTS = 3  # a job whose process died so often would kill the next one, too
 MOST_OPEN = 50  # jobs that one process has queued
 KEPT = 300.0  # seconds that an ended job's events can be followed; its record stays
 PATROL = 30.0  # seconds between two looks for jobs whose process died, where several share a database
 PATIENCE = 3.0  # seconds that a cancel waits for another process; it hears within one, a step of its work aside
 TRIES, AGAIN = 20, 0.1  # how often, and after how many seconds, a job is looked for that has no record yet
+
+
+async def order_of(asked: JobOrder, readable: frozenset[str] | None, ledger: Ledger, roots: Sequence[Path]) -> JobOrder:
+    """What a caller asks for, with the folder that it means. A book that the caller may not read is an unknown one. A
+    folder that the operator ingested before is always allowed, one that came in over HTTP only where it still may be
+    named."""
+    book_id, source = asked.book_id, asked.source
+    known = {entry.manifest.book_id: entry for entry in await ledger.books()}
+    if readable is not None and book_id not in readable:
+        raise UnknownBook(book_id, tuple(name for name in known if name in readable))
+    if slugged(book_id) != book_id:
+        raise BadInput(f"{book_id!r} is no book id; write {slugged(book_id)!r}", field="book_id")
+    entry = known.get(book_id)
+    if source is not None:
+        folder = str(await asyncio.to_thread(allowed_folder, source, roots))
+        operators = entry is not None and entry.source == folder and not entry.bound
+        return replace(asked, folder=folder, bound=not operators)
+    if entry is None:
+        raise BadInput(f"{book_id!r} is not indexed yet; say in `source` which folder holds it", field="source")
+    if not await may_read(entry, roots):
+        raise BadInput(
+            f"the folder of {book_id!r} may not be read from any more, though the book stays as it is; name another in "
+            f"`source`, or have the operator list it in {VARIABLE}",
+            field="source",
+        )
+    return replace(asked, folder=entry.source, bound=entry.bound)
+
+
+async def may_read(entry: BookEntry, roots: Sequence[Path]) -> bool:
+    """Whether a book may be read again from where it was."""
+    return not entry.bound or await asyncio.to_thread(still_allowed, entry.source, roots)
+
+
+async def plan_of(order: JobOrder, shop: Workshop) -> Planned:
+    """What a job would do; nothing is changed."""
+    request = IngestRequest(
+        folder=Path(order.folder), book_id=order.book_id, mode=order.mode, replace=order.replace, dry_run=True
+    )
+    plan: Planned | None = None
+    try:
+        async for event in ingest(request, shop):
+            plan = event if isinstance(event, Planned) else plan
+    except SourceError as exc:
+        raise type(exc)(order.in_words(str(exc))) from None
+    assert plan is not None  # a dry run ends with its plan
+    return plan
+
+
+async def verdict_on(record: JobRecord, roots: Sequence[Path] | None) -> IngestionJob | None:
+    """How a job ends that nobody carries on; None where it is to be taken up again. Only a server that is about to do
+    that has `roots`: a command may have been started without that setting."""
+    job, order = record.job, record.order
+    if record.cancelling:
+        return ended(job, "cancelled")
+    if record.origin == "terminal":
+        return ended(job, "failed", "its process was ended before it was done; ingest again")
+    if record.attempts >= MOST_ATTEMPTS:
+        return ended(
+            job,
+            "failed",
+            f"it was begun {record.attempts} times, and each time the server died before it was done; look for a file "
+            "of unusual size or shape, or too little memory, then start it again",
+        )
+    if roots is None or not order.bound:
+        return None
+    if not await asyncio.to_thread(still_allowed, order.folder, roots):
+        named = repr(order.source) if order.source else "the book's folder"
+        return ended(job, "failed", f"{named} may not be read from any more; see {VARIABLE}")
+    return None
+
+
+async def tried(records: JobLog, order: JobOrder, owner: str, key: str) -> JobRecord | None:
+    """The job that this owner got with the key; other words under it are refused."""
+    if (known := await records.keyed(owner, key)) is None:
+        return None
+    record, asked = known
+    if not asked.same_words(order):
+        raise KeyUsed
+    return record
+
+
+async def joined(records: JobLog, other: JobRecord, order: JobOrder, owner: str, key: str | None) -> JobRecord:
+    """A job that was under way for the same; who tries again with this key, after its end, too, gets it again."""
+    if key is None or await records.join(order, owner=owner, key=key, job_id=other.job.job_id):
+        return other
+    return await tried(records, order, owner, key) or other  # the same key came twice at once
+
+
+def busy(record: JobRecord) -> Busy:
+    """What is said to a request that this job is in the way of."""
+    job = record.job
+    return Busy(
+        f"job {job.job_id} ({job.mode}) is {job.status} for {job.book_id!r}; wait until it has ended, or cancel it"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,47 @@
 """Sections into drafts of chunks. A chunk never crosses a section, except that short neighbours share one under the
-heading above them; a heading always travels with what follows it; and no section is dropped for being short."""
+heading above them; a heading always travels with what follows it; and no section is dropped for being short.
+
+Balance. Whatever was cut where, a chunk's text never leaves a code fence open: a page that shows it, or a model that
+reads it, would take everything after it for code.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from lectern.reading.blocks import Body
-from lectern.reading.fences import balanced
-from lectern.reading.pieces import Cutter, Piece
 from lectern.reading.rules import ReadingRules
 from lectern.reading.sections import Section
+from lectern.reading.splitting import Cutter, Piece
 
+_FENCE = re.compile(
+    r"^[ \t]*((?:>[ \t]*)*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,99}(?=[^`\n]*$)|~{3,99}(?!~))(.*)$", re.MULTILINE
+)
 SLACK = 1.15  # a chunk may exceed its share by this where the alternative is a crumb
 CRUMB = 0.25  # of the target: too little to stand alone
 HEADINGS = 1 / 8  # of a chunk's characters: so many of headings go with anything, be it a listing of twice its size
+
+
+def open_fence(text: str) -> str | None:
+    """The line that would close the fence that a text leaves open; None where all are closed."""
+    if "```" not in text and "~~~" not in text:
+        return None
+    marks = quote = ""
+    for match in _FENCE.finditer(text):
+        if not marks:
+            marks, quote = match[2], match[1]
+        elif match[2].startswith(marks) and not match[3].strip():
+            marks = ""
+    return quote + marks if marks else None
+
+
+def balanced(text: str) -> str:
+    """The text, with a closing line where it leaves a fence open."""
+    closing = open_fence(text)
+    return text if closing is None else f"{text}\n{closing}"
 
 
 @dataclass(slots=True)

@@ -1,20 +1,117 @@
 """A site's configuration files as data. One that is broken raises Unreadable, with a text for the report: the book is
-read without it, and its author hears why it looks different."""
+read without it, and its author hears why it looks different.
+
+YAML without construction. libyaml gives a tree of nodes and callers take scalars as they are written, so no tag
+builds an object, no alias is expanded, `09` is not octal and a date is not a date. What means harm raises Unreadable
+before a tree exists; what is merely broken raises yaml.YAMLError.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 from lectern.domain.books import Problem
 from lectern.reading.problems import Unreadable, warning
-from lectern.reading.yamltree import composed, pairs
 
+MAX_DEPTH = 40
+MAX_SPREAD = 500  # nodes that aliases may add before they count as a bomb; a real book adds a handful
+_SUSPICIOUS = re.compile(r"[&*!]|[-?:][ \t]+[-?][ \t]")  # anchors, aliases, tags, collections opened within one line
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_OBJECT_TAGS = (
+    "tag:yaml.org,2002:python",
+    "!!",
+    "tag:yaml.org,2002:ruby",
+    "tag:yaml.org,2002:java",
+    "tag:yaml.org,2002:js",
+)
 _TOML_LINE = re.compile(r"\(at line (\d+), column \d+\)")  # Python 3.11 says it in the text alone
+
+
+def composed(text: str, first_line: int = 1, *, tags: bool = False) -> yaml.Node | None:
+    """The document's root node. `first_line` is the file's line that the text begins on, for messages; `tags` lets
+    object tags pass, which mkdocs.yml is full of: they are never built here, but in front matter they mean harm."""
+    if _SUSPICIOUS.search(text) or text.count("[") + text.count("{") > MAX_DEPTH:
+        _inspect(text, first_line, tags=tags)
+    loader = yaml.CSafeLoader(text)
+    try:
+        node: yaml.Node | None = loader.get_single_node()
+    finally:
+        loader.dispose()
+    if node is not None and "*" in text and _spread(node) > MAX_SPREAD:
+        raise Unreadable("the front matter's aliases (*name) multiply or never end; write the values out", first_line)
+    return node
+
+
+def _inspect(text: str, first_line: int, *, tags: bool) -> None:
+    """Refuse depth and tags by the event stream, which needs no recursion however deep the text is."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        line = event.start_mark.line + first_line
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Unreadable(f"the front matter is nested deeper than {MAX_DEPTH} levels; make it flat", line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        tag = getattr(event, "tag", None)
+        if not tags and isinstance(tag, str) and tag.startswith(_OBJECT_TAGS):
+            raise Unreadable(f"the front matter's tag {tag[:60]!r} would build an object; remove the tag", line)
+
+
+def _spread(root: yaml.Node) -> float:
+    """How many nodes aliases add when the tree is written out; infinite for one that contains itself."""
+    sizes: dict[int, float] = {}
+    inside: set[int] = set()
+    stack: list[tuple[yaml.Node, bool]] = [(root, False)]
+    while stack:
+        node, leaving = stack.pop()
+        key = id(node)
+        if leaving:
+            inside.discard(key)
+            sizes[key] = 1 + sum(sizes[id(child)] for child in _children(node))
+        elif key in inside:
+            return float("inf")
+        elif key not in sizes:
+            inside.add(key)
+            stack.append((node, True))
+            stack.extend((child, False) for child in _children(node))
+    return sizes[id(root)] - len(sizes)
+
+
+def _children(node: yaml.Node) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield key
+            yield value
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
+
+
+def pairs(node: yaml.Node | None) -> list[tuple[str, yaml.Node, int]]:
+    """A mapping's keys (as snake_case), values and 0-based lines, in order and with repeats; [] for any other node."""
+    if not isinstance(node, yaml.MappingNode):
+        return []
+    return [
+        (str(key.value).strip().lower().replace("-", "_"), value, key.start_mark.line)
+        for key, value in node.value
+        if isinstance(key, yaml.ScalarNode)
+    ]
+
+
+def texts(node: yaml.Node) -> list[str] | None:
+    """A scalar, or a list of scalars, as written; [] for nothing, None for what is neither."""
+    if isinstance(node, yaml.ScalarNode):
+        empty = node.value.strip() == "" or (not node.style and node.value in _NULLS)
+        return [] if empty else [" ".join(node.value.split())]
+    if isinstance(node, yaml.SequenceNode) and all(isinstance(item, yaml.ScalarNode) for item in node.value):
+        return [text for item in node.value for text in (texts(item) or [])]
+    return None
 
 
 def yaml_settings(text: str, *, tags: bool = False) -> dict[str, yaml.Node]:

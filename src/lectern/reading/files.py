@@ -1,9 +1,21 @@
 """Files of a book. The folder is never left: links that lead out, devices and pipes are named in the report and not
-opened. A file is read once, whole, without blocking, and its text is UTF-8 or nothing."""
+opened. A file is read once, whole, without blocking, and its text is UTF-8 or nothing.
+
+Characters that a reader cannot see but a machine reads: direction overrides, zero-width spaces, tag characters,
+variation selectors that can carry any bytes, controls that drive a terminal. They stay in the text, which is the
+author's, and the report points at them.
+
+Partials. Docusaurus publishes no page for a file or folder whose name begins with an underscore; its text is seen on
+the pages that import it, so that is where a citation of it opens.
+
+A file's text, checked and taken apart: what the survey and the reading of a lesson share.
+"""
 
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import stat
 import unicodedata
 from collections.abc import Iterable
@@ -12,7 +24,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lectern.domain.books import Problem, natural
+from lectern.reading.frontmatter import FrontMatter, open_front_matter
 from lectern.reading.problems import Unreadable, error, warning
+from lectern.reading.rules import ReadingRules
 
 SUFFIXES = (".md", ".mdx")
 SIDE_FILES = frozenset(
@@ -21,6 +35,14 @@ SIDE_FILES = frozenset(
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})  # and every hidden one: never part of a book
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+_FLAG = re.compile(
+    "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
+)  # flags of England, Scotland, Wales are spelt with tags
+_IMPORTED = re.compile(r"""^import\s+[\w$]+\s+from\s+['"]([^'"\n]{1,400}\.mdx?)['"]""", re.MULTILINE)
+MARKS_PER_TAG = 10  # backticks that cost as much as one tag
 
 
 @dataclass(slots=True)
@@ -190,3 +212,76 @@ def decoded(raw: bytes) -> str:
     if not text.strip():
         raise Unreadable("the file is empty; write the lesson or remove the file")
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def hidden_characters(text: str) -> tuple[int, str] | None:
+    """The line of the first hidden character and a message on all of them; joiners that scripts need do not count."""
+    if not _HIDDEN.search(text):
+        return None
+    found = list(_HIDDEN.finditer(_FLAG.sub(lambda flag: " " * len(flag[0]), text)))
+    if not found:
+        return None
+    first = found[0]
+    name = unicodedata.name(first[0], f"U+{ord(first[0]):04X}")
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    message = f"the text holds a character that nobody sees ({name}){more}; remove it unless it is meant"
+    return text.count("\n", 0, first.start()) + 1, message
+
+
+def imported_files(file: str, text: str) -> tuple[str, ...]:
+    """Markdown files that this one imports, as paths from the book's folder (or ending in theirs, for `@site/...`)."""
+    if "import" not in text or ".md" not in text:
+        return ()
+    home = posixpath.dirname(file)
+    return tuple(
+        target.removeprefix("@site/")
+        if target.startswith("@site/")
+        else posixpath.normpath(posixpath.join(home, target))
+        for target in _IMPORTED.findall(text)
+    )
+
+
+def partial(file: str) -> bool:
+    """Whether Docusaurus leaves this file out of its pages."""
+    return any(step.startswith("_") for step in file.split("/"))
+
+
+def importer_of(file: str, imports: dict[str, tuple[str, ...]]) -> str | None:
+    """The first page, by path, that shows this partial; through other partials if need be."""
+    seen = {file}
+    waiting = [file]
+    while waiting:
+        wanted = waiting.pop(0)
+        for page, targets in imports.items():
+            if page not in seen and any(target == wanted or target.endswith(f"/{wanted}") for target in targets):
+                if not partial(page):
+                    return page
+                seen.add(page)
+                waiting.append(page)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonText:
+    """Front matter and body of one file. `text` is the whole of it, lines ended by LF."""
+
+    text: str
+    front: FrontMatter
+    body: str
+    body_line: int  # lines of the file before the body
+    problems: tuple[Problem, ...]
+
+
+def lesson_text(file: str, raw: bytes, rules: ReadingRules) -> LessonText:
+    """Take a file's bytes apart. Raises Unreadable where they cannot become a lesson, or would take too long to."""
+    text = decoded(raw)
+    opened = open_front_matter(file, text, rules.max_front_matter_bytes)
+    if (lines := text.count("\n") + 1) > rules.max_lines:
+        raise Unreadable(f"the file has {lines:,} lines, the limit is {rules.max_lines:,}; split it into lessons")
+    if (marks := text.count("<") + text.count("{/*") + text.count("`") // MARKS_PER_TAG) > rules.max_markup:
+        limit = f"the limit is {rules.max_markup:,}; split it into lessons"
+        raise Unreadable(f"the file has {marks:,} tags, comments or runs of code marks, {limit}")
+    body = text.split("\n", opened.body_line)[opened.body_line] if lines > opened.body_line else ""
+    if not body.strip():
+        raise Unreadable("there is nothing below the front matter; write the lesson or remove the file")
+    return LessonText(text=text, front=opened.front, body=body, body_line=opened.body_line, problems=opened.problems)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from lectern.reading.labels import one_line
+from lectern.reading.names import one_line
 
 MAX_TITLE = 200  # characters; a longer heading is cut for trails, its line stays whole in the text
 MAX_INDENT, MAX_LEVEL = 3, 6  # CommonMark's

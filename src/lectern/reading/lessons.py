@@ -14,11 +14,10 @@ from lectern.domain.books import LessonSource, Manifest, Problem
 from lectern.domain.chunks import Chunk, ChunkId, SectionMark, chunk_id, content_hash, estimate_tokens, parent_doc_id
 from lectern.reading.blocks import read_body
 from lectern.reading.chunking import Draft, drafts_of
-from lectern.reading.files import read_bytes
+from lectern.reading.files import lesson_text, read_bytes
 from lectern.reading.problems import Unreadable, error, unforeseen
 from lectern.reading.rules import DEFAULT_RULES, ReadingRules
 from lectern.reading.sections import sections_of
-from lectern.reading.texts import lesson_text
 
 _UNSAFE = re.compile(r"[\x00-\x20\"#%<>\\^`{|}\x7f-\xa0]")
 ARROW = " › "

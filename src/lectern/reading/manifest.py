@@ -12,9 +12,8 @@ from typing import Any, cast
 from lectern.domain.books import LAYERS, LEVELS, SITES, TIERS, Defaults, ModuleInfo, Site
 from lectern.domain.errors import BadManifest
 from lectern.reading.files import read_bytes
-from lectern.reading.labels import one_line
+from lectern.reading.names import one_line, slugged
 from lectern.reading.problems import Unreadable
-from lectern.reading.slugs import slugged
 
 MANIFEST = "lectern.toml"
 MAX_MANIFEST_BYTES = 1024 * 1024

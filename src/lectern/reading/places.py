@@ -1,24 +1,112 @@
 """Where each lesson stands: module, chapter, lesson. Worked out for the whole folder at once, because a number that a
 name does not give comes from the order of its neighbours. No file is dropped for its place: two with the same one keep
-both, the later told apart by its path."""
+both, the later told apart by its path.
+
+A file's folders read as levels of the book: module, chapter, lesson. Folders that only wrap the book are stepped
+over; the first level below them are its modules, the second its chapters, and what lies deeper belongs to a chapter.
+
+Titles for people: of the book, its modules, chapters and lessons. The overview's own title comes first, then the
+site's label, then the name without its number.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from lectern.domain.books import LessonPlace, Problem, natural
-from lectern.reading import values
-from lectern.reading.frontmatter import FrontMatter
+from lectern.domain.books import MAIN_MODULE, LessonPlace, Problem, natural
+from lectern.reading.frontmatter import FrontMatter, whole_number
 from lectern.reading.manifest import Declared
-from lectern.reading.numbers import folder_number, leading_number, lesson_number, worded_numbers
+from lectern.reading.names import folder_number, leading_number, lesson_number, slugged, without_number, worded_numbers
 from lectern.reading.problems import warning
 from lectern.reading.sites import SiteFacts
-from lectern.reading.slugs import slugged
-from lectern.reading.spots import Spot, spots_of
 
+WRAPPERS = frozenset({"docs", "src", "content"})
+_OVERVIEWS = frozenset({"readme", "index", "_index"})
 _NO_POSITION = 1e9  # after every position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where a file lies. Folders are POSIX paths from the book's folder."""
+
+    file: str
+    module: str  # slug
+    module_folder: str  # for the module `main`, the folder that the book begins in
+    chapter_folder: str | None  # None: the file lies straight in its module
+    below: str  # folders between the chapter's and the file, "" for none
+    name: str  # the file's, without its extension
+
+    @property
+    def folder(self) -> str:
+        """The file's own folder."""
+        return self.file.rpartition("/")[0]
+
+    @property
+    def overview(self) -> bool:
+        """Whether the file speaks for its folder: README, index, or (as Docusaurus has it) named like the folder."""
+        name, own = self.name.lower(), self.folder.rpartition("/")[2].lower()
+        return name in _OVERVIEWS or (bool(own) and name == own)
+
+
+def spots_of(files: list[str], declared: Declared) -> Iterator[Spot]:
+    """A spot for every file."""
+    modules = {module.folder: module.slug for module in declared.modules}
+    wrapped = _wrapping(files, modules)
+    for file in files:
+        steps = file.split("/")
+        depth = min(wrapped.get(steps[0], 0), len(steps) - 1)
+        module, taken = _declared_module(steps, depth, modules)
+        if module is None:
+            inside = steps[depth:-1]
+            module, taken = (slugged(inside[0]), depth + 1) if inside else (MAIN_MODULE, depth)
+        chapter = steps[taken:-1][:1]
+        yield Spot(
+            file=file,
+            module=module,
+            module_folder="/".join(steps[:taken]),
+            chapter_folder="/".join([*steps[:taken], *chapter]) if chapter else None,
+            below="/".join(steps[taken + 1 : -1]),
+            name=steps[-1].rpartition(".")[0],
+        )
+
+
+def _declared_module(steps: list[str], depth: int, modules: dict[str, str]) -> tuple[str | None, int]:
+    """A module that the manifest names by its folder, seen from the book's folder or from where wrapping ones end."""
+    for start in dict.fromkeys((0, depth)):
+        for end in range(len(steps) - 1, start, -1):
+            if (slug := modules.get("/".join(steps[start:end]))) is not None:
+                return slug, end
+    return None, 0
+
+
+def _wrapping(files: list[str], modules: dict[str, str]) -> dict[str, int]:
+    """By first folder, how many folders to step over: docs, src, content, and one that holds the whole book (once, and
+    unless it is a module by the manifest or by its number)."""
+    skipped: dict[str, int] = {}
+    for top in {file.split("/")[0] for file in files if "/" in file}:
+        if top in modules:
+            continue
+        inside = [file.split("/", 1)[1] for file in files if file.startswith(f"{top}/")]
+        lone = len(inside) == len(files)
+        if top.lower() in WRAPPERS:
+            skipped[top] = 1 + (_lone_top(inside, modules) if lone else 0)
+        elif lone and folder_number(top) is None:
+            skipped[top] = 1 + (1 if _only_top(inside).lower() in WRAPPERS else 0)
+    return skipped
+
+
+def _only_top(files: list[str]) -> str:
+    """The folder that all these files lie in, or ""."""
+    tops = {file.split("/")[0] if "/" in file else "" for file in files}
+    return tops.pop() if len(tops) == 1 else ""
+
+
+def _lone_top(files: list[str], modules: dict[str, str]) -> int:
+    top = _only_top(files)
+    return 1 if top and top not in modules and folder_number(top) is None else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +264,7 @@ def _doubts(page: _Page, key: tuple[str, int, int], declared: Declared) -> Itera
 
 
 def _numbers_in(text: str) -> set[int | None]:
-    return {values.whole_number(part) for part in "".join(c if c.isdecimal() else " " for c in text).split()}
+    return {whole_number(part) for part in "".join(c if c.isdecimal() else " " for c in text).split()}
 
 
 def _doubled(file: str, owner: str, key: tuple[str, int, int]) -> Problem:
@@ -186,3 +274,60 @@ def _doubled(file: str, owner: str, key: tuple[str, int, int]) -> Problem:
         f"this file and {owner!r} both stand at module {key[0]!r}, chapter {key[1]}, lesson {key[2]}; both are kept, "
         "but give one another number (front matter 'lesson') so that each can be found by its place",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """Pages and chapters by file, modules by slug."""
+
+    book: str
+    page: dict[str, str]
+    module: dict[str, str]
+    chapter: dict[str, str]
+
+
+def page_titles(
+    placed: Placed, fronts: dict[str, FrontMatter], headings: dict[str, str | None], facts: SiteFacts
+) -> dict[str, str]:
+    """Page titles: front matter, first heading, the site's label, the file's name (an overview: its folder's)."""
+    titles: dict[str, str] = {}
+    for file, spot in placed.spots.items():
+        front = fronts[file]
+        name = spot.folder.rpartition("/")[2] if spot.overview and spot.folder else spot.name
+        label = front.sidebar_label or facts.labels.get(file)
+        titles[file] = front.title or headings[file] or label or without_number(name) or name
+    return titles
+
+
+def titles_for(declared: Declared, facts: SiteFacts, placed: Placed, pages: dict[str, str], book_id: str) -> Titles:
+    """All titles, from those of the pages."""
+    overviews = {spot.folder: pages[file] for file, spot in placed.spots.items() if spot.overview}
+
+    @cache  # asked for by every file in it
+    def of_folder(folder: str) -> str:
+        return overviews.get(folder) or facts.labels.get(folder) or without_number(folder.rpartition("/")[2])
+
+    home = next((spot.module_folder for spot in placed.spots.values() if spot.module == MAIN_MODULE), None)
+    front_page = overviews.get(home) if home is not None else None
+    book = declared.title or facts.title or front_page or without_number(book_id)
+    modules = {module.slug: module.title or of_folder(module.folder) for module in declared.modules}
+    for spot in placed.spots.values():
+        if spot.module == MAIN_MODULE:
+            modules.setdefault(MAIN_MODULE, front_page or book)
+        else:
+            modules.setdefault(spot.module, of_folder(spot.module_folder))
+    heads = {
+        (place.module, place.chapter): pages[file]
+        for file, place in placed.places.items()
+        if place.lesson == 0 and place.doubled_by is None
+    }
+
+    def of_chapter(file: str, spot: Spot) -> str:
+        place = placed.places[file]
+        if place.chapter == 0:
+            return modules[place.module]
+        named = of_folder(spot.chapter_folder) if spot.chapter_folder else heads.get((place.module, place.chapter))
+        return named or f"Chapter {place.chapter}"
+
+    chapters = {file: of_chapter(file, spot) for file, spot in placed.spots.items()}
+    return Titles(book, pages, modules, chapters)

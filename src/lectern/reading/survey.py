@@ -13,20 +13,24 @@ from pathlib import Path
 
 from lectern.domain.books import LessonPlace, LessonSource, Manifest, ModuleInfo, Problem, Site, Survey
 from lectern.domain.errors import BookNotFound
-from lectern.reading.files import find_files, read_bytes
+from lectern.reading.files import (
+    find_files,
+    hidden_characters,
+    imported_files,
+    importer_of,
+    lesson_text,
+    partial,
+    read_bytes,
+)
 from lectern.reading.frontmatter import FrontMatter
 from lectern.reading.headings import first_heading
-from lectern.reading.hidden import hidden_characters
-from lectern.reading.imports import imported_files, importer_of, partial
 from lectern.reading.manifest import MANIFEST, Declared, infer_book_id, read_manifest
-from lectern.reading.places import Placed, place_all
+from lectern.reading.names import slugged
+from lectern.reading.places import Placed, Titles, page_titles, place_all, titles_for
 from lectern.reading.problems import Unreadable, unforeseen, warning
 from lectern.reading.routes import page_url
 from lectern.reading.rules import DEFAULT_RULES, LEXICAL_VERSION, ReadingRules
 from lectern.reading.sites import SiteFacts, page_path, site_facts
-from lectern.reading.slugs import slugged
-from lectern.reading.texts import lesson_text
-from lectern.reading.titles import Titles, page_titles, titles_for
 
 _LESSON_FIELDS = attrgetter(*(field.name for field in fields(LessonSource) if field.name not in ("place", "digest")))
 _PLACE_FIELDS = attrgetter(*(field.name for field in fields(LessonPlace)))

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lectern.domain.evidence import Candidate, SearchMode
+from lectern.domain.evidence import Candidate
+from lectern.domain.scope import SearchMode
 
 LEXICAL_WEIGHT = 0.5  # the best of 0.3 to 0.7 on eight question sets; docs/benchmarks/retrieval.md
 

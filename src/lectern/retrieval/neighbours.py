@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from lectern.domain.chunks import Chunk, ChunkId
-from lectern.ports import IndexView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """A chunk's neighbours, both in the lesson's order."""
-
-    before: tuple[Chunk, ...]
-    after: tuple[Chunk, ...]
-
+from lectern.domain.evidence import Around
+from lectern.ports.index import IndexView
 
 Neighbours = dict[str, Around]
 Step = Callable[[Chunk], ChunkId | None]

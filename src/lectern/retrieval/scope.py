@@ -3,11 +3,10 @@ error that names what exists, never a broader search."""
 
 from __future__ import annotations
 
-from lectern.domain.books import LAYERS, LEVELS, TIERS, TOP_TIER, Manifest
+from lectern.domain.books import LAYERS, LEVELS, TIERS, TOP_TIER, BookEntry, Manifest
 from lectern.domain.errors import BadInput, UnknownBook
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.queries import Scope
-from lectern.ports import BookEntry, Ledger
+from lectern.domain.scope import ChunkFilter, Scope
+from lectern.ports.ledger import Ledger
 
 MOST = 2**31  # of a chapter or lesson number: what every engine and database can compare
 

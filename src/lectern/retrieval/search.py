@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import time
 
+from lectern.domain.chunks import IndexedChunk
 from lectern.domain.evidence import Findings, Hit
-from lectern.domain.queries import SearchQuery
-from lectern.ports import IndexedChunk, IndexView, Ledger, Shelf
+from lectern.domain.scope import SearchQuery
+from lectern.ports.index import IndexView, Shelf
+from lectern.ports.ledger import Ledger
 from lectern.retrieval.fusion import Ranked, rank
 from lectern.retrieval.neighbours import Neighbours, neighbours
 from lectern.retrieval.scope import resolve_book, resolve_scope

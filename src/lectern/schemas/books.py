@@ -6,13 +6,13 @@ import base64
 import binascii
 from typing import Any, Self
 
+from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, StampedChunk
 from lectern.domain.errors import BadInput
-from lectern.domain.outlines import Outline
-from lectern.index.schema import to_payload
-from lectern.ports import BookEntry
-from lectern.retrieval.neighbours import Around
+from lectern.domain.evidence import Around
+from lectern.domain.outline import Outline
 from lectern.schemas.common import Response
+from lectern.schemas.payload import to_payload
 from lectern.schemas.search import Neighbour
 
 

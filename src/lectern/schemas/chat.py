@@ -1,4 +1,7 @@
-"""Questions and replies, under the names that the design documents give them. One reply object, rendered here."""
+"""Questions and replies, under the names that the design documents give them. One reply object, rendered here.
+
+A run, for whoever asks how it ended.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pydantic import UUID4, ConfigDict, Field, StringConstraints
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Citation, NearestLesson, Refusal, RefusalReason, Reply, ReplyState, Verdict
+from lectern.domain.threads import Run, RunState
 from lectern.schemas.common import Filters, Metadata, Name, Response, applied
 
 Out = TypeVar("Out", bound=Response)
@@ -223,3 +227,17 @@ def _lessons(lessons: Sequence[NearestLesson]) -> list[NearestLessonOut]:
 
 def _as(kind: type[Out], value: object) -> Out:
     return kind.model_validate(value, from_attributes=True)
+
+
+class RunOut(Response):
+    """One attempt at a turn."""
+
+    run_id: str
+    session_id: str
+    state: RunState
+    error: str | None
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """The run as the turn log has it."""
+        return cls(run_id=run.run_id, session_id=run.thread_id, state=run.state, error=run.error)

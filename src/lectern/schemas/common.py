@@ -1,4 +1,7 @@
-"""What requests and responses share: strict requests, the filters, the one shape of an error."""
+"""What requests and responses share: strict requests, the filters, the one shape of an error.
+
+Readers as programs see them.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from lectern.domain.books import Layer, Level
 from lectern.domain.errors import BadInput
-from lectern.domain.filters import ChunkFilter
-from lectern.domain.queries import Scope
+from lectern.domain.scope import ChunkFilter, Scope
 from lectern.domain.threads import check_metadata
 
 
@@ -128,3 +130,10 @@ class Health(Response):
     """Whether the server lives, or can answer."""
 
     status: Literal["ok"] = "ok"
+
+
+class ReaderOut(Response):
+    """A reader's token."""
+
+    reader_token: str = Field(description="To be sent back as `X-Reader-Token`.")
+    expires_at: str

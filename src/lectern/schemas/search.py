@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints
 
 from lectern.domain.chunks import Chunk
-from lectern.domain.evidence import Findings, Hit, SearchMode
-from lectern.domain.queries import SearchQuery
-from lectern.index.lexical import shared_words
+from lectern.domain.evidence import Findings, Hit
+from lectern.domain.scope import SearchMode, SearchQuery
 from lectern.schemas.common import Filters, Response, applied
+
+Marks = Callable[[str, str, str], list[tuple[int, int]]]  # of text, query and language
 
 
 class SearchQueryIn(Filters):
@@ -122,13 +124,12 @@ class SearchResponse(Response):
     query_time_ms: float
 
     @classmethod
-    def of(cls, findings: Findings) -> Self:
-        """Findings as programs see them."""
+    def of(cls, findings: Findings, marks: Marks) -> Self:
+        """Findings as programs see them; `marks` finds the query's words in a text, as the index splits them."""
         return cls(
             query=findings.query,
             results=[
-                SearchResult.of(hit, shared_words(hit.chunk.text, findings.query, findings.language))
-                for hit in findings.hits
+                SearchResult.of(hit, marks(hit.chunk.text, findings.query, findings.language)) for hit in findings.hits
             ],
             total_found=findings.total_found,
             hardware_tier_filter=findings.where.max_tier,

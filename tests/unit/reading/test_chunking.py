@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lectern.domain.chunks import Chunk
-from lectern.reading.fences import balanced, open_fence
+from lectern.reading.chunking import balanced, open_fence
 from lectern.reading.rules import ReadingRules
 from tests.unit.reading.folders import chunks, read, words
 

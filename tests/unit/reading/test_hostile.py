@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lectern.reading.files import MARKS_PER_TAG
 from lectern.reading.lessons import read_lesson
 from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
-from lectern.reading.texts import MARKS_PER_TAG
 
 LIMITS = ReadingRules()
 CHARS = LIMITS.max_file_bytes - 1000  # of a file that is just let pass, if they are ASCII

@@ -9,7 +9,7 @@ import pytest
 from lectern.domain.books import Defaults, ModuleInfo
 from lectern.domain.errors import BadManifest
 from lectern.reading.manifest import infer_book_id, read_manifest
-from lectern.reading.slugs import slugged
+from lectern.reading.names import slugged
 from lectern.reading.survey import survey
 from tests.unit.reading.folders import BODY, lessons_by_file, write
 

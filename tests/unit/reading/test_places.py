@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lectern.reading.numbers import folder_number, lesson_number, without_number
+from lectern.reading.names import folder_number, lesson_number, without_number
 from lectern.reading.survey import survey
 from tests.unit.reading.folders import BODY, lessons_by_file, write
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from lectern.api.deps import AdminCaller, LecternDep, ReadCaller
+from lectern.index.lexical import shared_words
 from lectern.schemas.books import BookOut, ChunkPage, ContextOut, LessonOut, OutlineOut
 from lectern.schemas.common import problems
 from lectern.schemas.search import SearchQueryIn, SearchResponse
@@ -20,7 +21,8 @@ async def search(body: SearchQueryIn, lectern: LecternDep, caller: ReadCaller) -
     """Find passages of a book."""
     query = body.query()
     book_id = await lectern.book_id(query.scope.book_id, caller.books)
-    return SearchResponse.of(await lectern.finder(replace(query, scope=replace(query.scope, book_id=book_id))))
+    findings = await lectern.finder(replace(query, scope=replace(query.scope, book_id=book_id)))
+    return SearchResponse.of(findings, shared_words)
 
 
 @router.get("/books", operation_id="listBooks")

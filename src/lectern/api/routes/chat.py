@@ -12,11 +12,10 @@ from sse_starlette import EventSourceResponse
 
 from lectern.api.deps import ChatCaller, IdempotencyKey, RunsDep, StreamsDep, TalkDep
 from lectern.api.sse import live_events, stored_events
-from lectern.api.talking import turn_request
+from lectern.api.turn_requests import turn_request
 from lectern.domain.errors import UnknownRun
-from lectern.schemas.chat import ChatRequest, ChatResponse
+from lectern.schemas.chat import ChatRequest, ChatResponse, RunOut
 from lectern.schemas.common import event_stream, problems
-from lectern.schemas.runs import RunOut
 
 EVENTS = event_stream(
     status="{state}, and in the first {run_id, session_id, book_id}",

@@ -9,10 +9,10 @@ from fastapi.responses import JSONResponse
 
 from lectern.api.deps import LecternDep
 from lectern.api.errors import problem, problem_of
+from lectern.app.open import Lectern
 from lectern.domain.errors import IndexDamaged, LecternError
-from lectern.ports import ChunkIndex
+from lectern.ports.index import ChunkIndex
 from lectern.schemas.common import Health, Problem
-from lectern.wiring import Lectern
 
 router = APIRouter(prefix="/health", tags=["operations"])
 NOT_READY = HTTPStatus.SERVICE_UNAVAILABLE

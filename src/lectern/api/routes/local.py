@@ -11,11 +11,11 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from lectern.api.actions import action_named
 from lectern.api.deps import LecternDep
 from lectern.api.errors import problem
+from lectern.app.book_commands import action_named
+from lectern.app.open import Lectern
 from lectern.domain.errors import BadInput, LecternError
-from lectern.wiring import Lectern
 
 router = APIRouter(include_in_schema=False)
 TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # a header's name

@@ -7,8 +7,7 @@ from fastapi import APIRouter
 from lectern.api.deps import KnownCaller, LecternDep
 from lectern.api.readers import Readers
 from lectern.domain.errors import Forbidden
-from lectern.schemas.common import problems
-from lectern.schemas.readers import ReaderOut
+from lectern.schemas.common import ReaderOut, problems
 
 router = APIRouter(prefix="/readers", tags=["readers"], responses=problems(401, 403, 429, 503))
 

@@ -9,7 +9,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import UUID4
 
 from lectern.api.deps import ChatCaller, RunsDep, TalkDep
-from lectern.conversing.exporting import as_markdown
+from lectern.conversations.export import as_markdown
 from lectern.domain.errors import BadInput
 from lectern.schemas.common import problems
 from lectern.schemas.threads import ExportOut, ThreadEditIn, ThreadOut, ThreadPageOut

@@ -1,0 +1,250 @@
+"""The parts that settings choose between: who embeds, and where chunks are kept. Each vendor is imported only when it
+is named.
+
+Who has a part in answering, as the settings name them: the model behind an endpoint or the offline one, the judge,
+the policy of confidence. Opened with the first question, because a search needs none of them.
+
+Ingestion put together: the workbench that fits the process, and the jobs on one database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from lectern.answering.ask import AnsweringRules, Staff
+from lectern.answering.desk import Library
+from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
+from lectern.answering.offline import MODEL_NAME, OfflineWriter
+from lectern.answering.outgoing import Confidential
+from lectern.answering.refusals import PolicyOf
+from lectern.answering.second_look import SecondLook
+from lectern.answering.support import LocalJudge
+from lectern.app.collections import OpenShelf
+from lectern.app.home import Home
+from lectern.app.settings import Settings
+from lectern.domain.errors import ConfigError
+from lectern.index.schema import collection_name
+from lectern.ingestion.ingest import Workshop
+from lectern.ingestion.replacing import recover_all, verify_all
+from lectern.ingestion.worker import Bench, Here
+from lectern.jobs.runner import JobRules, Jobs
+from lectern.models.agent import AgentAnswerer, Prompts
+from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.embedder import LocalEmbedder
+from lectern.models.local.entailment import LocalEntailment
+from lectern.models.offline_model import OfflineModel
+from lectern.ports.index import ChunkIndex, Embedder, Stand
+from lectern.reading.rules import ReadingRules
+from lectern.store.jobs import SqlJobs
+from lectern.store.ledger import SqlLedger
+from lectern.store.locks import SqlBookLocks
+from lectern.store.vectors import SqlVectorCache
+
+KEY_LENGTH = 40
+STATED, WRITTEN = "The lamp is lit at nine.", "In the evening, at nine, somebody lights the lamp."  # to read something
+
+
+class Parts:
+    """Builds parts, and closes them with the stack."""
+
+    def __init__(
+        self, settings: Settings, home: Home, engine: AsyncEngine, stack: AsyncExitStack, *, serving: bool = False
+    ) -> None:
+        self.settings = settings
+        self.serving = serving
+        self._home = home
+        self.engine = engine
+        self._stack = stack
+
+    def embedder(self, name: str | None = None) -> Embedder:
+        """The embedder of this name, or the one that the settings name."""
+        match name or self.settings.embedder:
+            case "local":
+                from lectern.models.local.embedder import LocalEmbedder
+
+                return LocalEmbedder()
+            case "openai":
+                return self._openai()
+            case "cohere":
+                return self._cohere()
+            case other:
+                raise ConfigError(f"there is no embedder {other!r}; LECTERN_EMBEDDER is local, openai or cohere")
+
+    def embedder_of(self, fingerprint: str) -> Embedder:
+        """The embedder behind a fingerprint, if it can run here."""
+        embedder = self.embedder(fingerprint.partition("/")[0])
+        if embedder.fingerprint != fingerprint:
+            raise ConfigError(f"here it would be {embedder.fingerprint!r}")
+        return embedder
+
+    def _openai(self) -> Embedder:
+        from lectern.models.openai import BASE_URL, OpenAIEmbedder
+
+        embedder = OpenAIEmbedder(openai_key(self.settings), base_url=self.settings.openai_base_url or BASE_URL)
+        self._stack.push_async_callback(embedder.aclose)
+        return embedder
+
+    def _cohere(self) -> Embedder:
+        from lectern.models.cohere import CohereEmbedder
+
+        if self.settings.cohere_api_key is None:
+            raise ConfigError("the embedder 'cohere' needs COHERE_API_KEY")
+        embedder = CohereEmbedder(self.settings.cohere_api_key.get_secret_value(), model=self.settings.cohere_model)
+        self._stack.push_async_callback(embedder.aclose)
+        return embedder
+
+    def index(self, collection: str, dimensions: int | None) -> AbstractAsyncContextManager[ChunkIndex]:
+        """The index of a collection: on the server that QDRANT_URL names, else in the home."""
+        if self.settings.qdrant_url is None:
+            from lectern.index.edge import open_edge_index
+
+            return open_edge_index(self._home.indexes, collection, dimensions, serving=self.serving)
+        from lectern.index.server import connect, open_server_index
+        from lectern.store.ledger import SqlGenerations
+
+        key = self.settings.qdrant_api_key
+        client = connect(self.settings.qdrant_url, key.get_secret_value() if key else None)
+        return open_server_index(client, collection, dimensions, SqlGenerations(self.engine, collection))
+
+
+def openai_key(settings: Settings) -> str:
+    """The key for OpenAI, whose keys have a shape; a compatible endpoint has keys of its own, or none."""
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
+    if settings.openai_base_url is not None:
+        return key or "none"
+    if not key.startswith("sk-") or len(key) < KEY_LENGTH:
+        raise ConfigError(
+            f"OPENAI_API_KEY is missing or not of OpenAI's shape (sk-…, {KEY_LENGTH} characters or more); "
+            "for another endpoint set OPENAI_BASE_URL too"
+        )
+    return key
+
+
+def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> Staff:
+    """The staff that the settings name; what has to be closed is closed with the stack."""
+    finder = LocalFinder()
+    answerer = _answerer(settings, finder, closing)
+    quoting = answerer.model == MODEL_NAME
+    secrets = (settings.openai_api_key, settings.cohere_api_key, settings.qdrant_api_key)
+    return Staff(
+        library=library,
+        answerer=answerer,
+        judge=LocalJudge(LocalEntailment()),
+        policy=policy,
+        # a language model reads the passages itself; the design documents' own rules are not amended
+        second_look=SecondLook(finder) if quoting and settings.confidence == "calibrated" else None,
+        confidential=Confidential(
+            [answerer.instructions],
+            [secret.get_secret_value() for secret in secrets if secret is not None],
+            known=INSTRUCTIONS,
+        ),
+        rules=AnsweringRules(
+            refusal=settings.refusal,
+            disclaimer=settings.disclaimer,
+            top_k=settings.top_k,
+            threshold=settings.score_threshold,
+            budget=settings.turn_budget,
+        ),
+    )
+
+
+async def warm(staff: Staff, embedder: Embedder) -> None:
+    """Have every network of this machine loaded that a question will need; no provider is called."""
+    if isinstance(embedder, LocalEmbedder):
+        await embedder.embed([STATED], purpose="question")
+    await staff.judge.judge(STATED, [WRITTEN])
+    if staff.second_look is not None:
+        await staff.second_look.finder.find(STATED, [("", (WRITTEN,))])
+
+
+def _answerer(settings: Settings, finder: LocalFinder, closing: AsyncExitStack) -> AgentAnswerer:
+    reachable = settings.openai_api_key is not None or settings.openai_base_url is not None
+    if settings.answerer == "offline" or (settings.answerer == "auto" and not reachable):
+        # whoever embeds the book, the offline model's sentences do not leave the machine
+        return AgentAnswerer(OfflineModel(OfflineWriter(LocalEmbedder(), finder)), MODEL_NAME, _prompts(settings))
+    return _endpoint(settings, closing)
+
+
+def _endpoint(settings: Settings, closing: AsyncExitStack) -> AgentAnswerer:
+    from agents import ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel
+
+    from lectern.models.agent import client, is_openai
+
+    opened = client(openai_key(settings), settings.openai_base_url, settings.turn_budget)
+    closing.push_async_callback(opened.close)
+    kind = OpenAIResponsesModel if is_openai(settings.openai_base_url) else OpenAIChatCompletionsModel
+    wishes = ModelSettings(
+        temperature=settings.temperature, max_tokens=settings.max_tokens, include_usage=True, store=False
+    )
+    model = kind(model=settings.openai_model, openai_client=opened)
+    return AgentAnswerer(model, settings.openai_model, _prompts(settings), wishes)
+
+
+def _prompts(settings: Settings) -> Prompts:
+    added = _added(settings).strip()
+    return Prompts(
+        answering=INSTRUCTIONS + (f"\n{added}\n" if added else ""), rewriting=REWRITING, summarising=SUMMARISING
+    )
+
+
+def _added(settings: Settings) -> str:
+    if settings.instructions is None:
+        return ""
+    try:
+        return settings.instructions.read_text(encoding="utf-8")
+    except (OSError, ValueError) as exc:
+        raise ConfigError(f"LECTERN_INSTRUCTIONS: {settings.instructions} cannot be read ({exc})") from exc
+
+
+async def open_workshop(parts: Parts, stack: AsyncExitStack, rules: ReadingRules | None) -> Workshop:
+    """Everything an ingestion works with; what a kill left half done is completed first."""
+    embedder = parts.embedder()
+    name = collection_name(parts.settings.collection_stem, embedder.fingerprint)
+    index = await stack.enter_async_context(parts.index(name, embedder.dimensions))
+    shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), parts.index, parts.embedder_of)
+    ledger, locks = SqlLedger(parts.engine), SqlBookLocks(parts.engine)
+    await recover_all(ledger, shelf, locks)
+    await verify_all(ledger, shelf, locks)
+    return Workshop(
+        ledger=ledger,
+        shelf=shelf,
+        vectors=SqlVectorCache(parts.engine),
+        rules=rules or ReadingRules(max_file_bytes=int(parts.settings.max_file_mib * 1024 * 1024)),
+        locks=locks,
+        bench=await stack.enter_async_context(_workbench(serving=parts.serving)),
+    )
+
+
+@asynccontextmanager
+async def _workbench(*, serving: bool) -> AsyncIterator[Bench]:
+    """A command works where it is; a server has the heavy part done in a process of its own."""
+    if not serving:
+        yield Here()
+        return
+    from lectern.jobs.worker_process import Apart
+
+    bench = Apart(_portable)
+    try:
+        yield bench
+    finally:
+        await bench.close()
+
+
+def jobs_on(engine: AsyncEngine, shop: Workshop, settings: Settings, *, serving: bool) -> Jobs:
+    """Jobs whose records are kept in this database."""
+    from lectern.jobs.sources import check_roots
+
+    if serving:
+        check_roots(settings.books)
+    rules = JobRules(serving=serving, shared=engine.dialect.name != "sqlite", roots=settings.books)
+    return Jobs(shop, SqlJobs(engine), rules)
+
+
+def _portable(embedder: Embedder) -> bool:
+    """The local model computes, so it goes where computing disturbs nobody; the others wait for a provider."""
+    from lectern.models.local.embedder import LocalEmbedder
+
+    return isinstance(embedder, LocalEmbedder)

@@ -1,0 +1,115 @@
+"""Reading indexed books: whole, by lesson, by chunk, by outline. Every read names a book."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from lectern.app.settings import Settings
+from lectern.domain.books import BookEntry
+from lectern.domain.chunks import IndexedChunk, StampedChunk
+from lectern.domain.errors import BadInput, UnknownLesson
+from lectern.domain.evidence import Around
+from lectern.domain.outline import Outline, outline_of
+from lectern.domain.scope import SEARCH_LIMIT, ChunkFilter, Scope
+from lectern.ingestion.ingest import Workshop
+from lectern.ports.index import IndexView
+from lectern.retrieval.neighbours import neighbours
+from lectern.retrieval.scope import resolve_book, resolve_scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRoom:
+    """What can be read without asking anything."""
+
+    settings: Settings
+    workshop: Workshop
+
+    async def books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book."""
+        return await self.workshop.ledger.books()
+
+    async def book(self, book: str | None = None, readable: frozenset[str] | None = None) -> BookEntry:
+        """The book that is meant by this name, or by none, among those that may be read."""
+        return await resolve_book(book, self.workshop.ledger, self.settings.default_book, readable)
+
+    async def book_id(self, book: str | None, readable: frozenset[str] | None) -> str:
+        """Its name: what is read afterwards names the book, and so needs no look at who may read it."""
+        return (await self.book(book, readable)).manifest.book_id
+
+    async def book_ids(self) -> tuple[str, ...]:
+        """The names of all indexed books."""
+        return tuple(entry.manifest.book_id for entry in await self.books())
+
+    async def chunks(self, book: str | None = None) -> list[StampedChunk]:
+        """Every chunk of a book that the index really holds."""
+        entry = await self.book(book)
+        stand = await self.workshop.shelf.stand(entry)
+        where = ChunkFilter(book_id=entry.manifest.book_id)
+        return await stand.index.read(lambda view: view.chunks(where))
+
+    async def lesson(self, parent_doc_id: str, *, book: str | None = None) -> list[StampedChunk]:
+        """The whole lesson, in order, however long."""
+        entry = await self.book(book)
+        stand = await self.workshop.shelf.stand(entry)
+        where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
+        found = await stand.index.read(lambda view: view.chunks(where))
+        if not found:
+            raise UnknownLesson(
+                f"{where.book_id!r} has no lesson {parent_doc_id!r}; search results and `outline --json` have its id",
+                field="parent_doc_id",
+            )
+        return found
+
+    async def lesson_in(self, where: ChunkFilter) -> list[IndexedChunk]:
+        """A lesson of a reader's scope, with its vectors."""
+        entry = await self.book(where.book_id)
+        stand = await self.workshop.shelf.stand(entry)
+
+        async def work(view: IndexView) -> list[IndexedChunk]:
+            ids = [stored.chunk.id for stored in await view.chunks(where)]
+            found = await view.with_vectors(where.book_id, ids)
+            return [found[one] for one in ids if one in found]
+
+        return await stand.index.read(work)
+
+    async def context(
+        self, chunk_id: str, *, book: str | None = None, before: int = 1, after: int = 1
+    ) -> tuple[StampedChunk, Around]:
+        """A chunk of a book with its neighbours in the lesson, at most 20 on either side."""
+        for name, count in (("before", before), ("after", after)):
+            if not 0 <= count <= SEARCH_LIMIT:
+                raise BadInput(f"{name} must be 0 to {SEARCH_LIMIT}, not {count}", field=name)
+        entry = await self.book(book)
+        book_id = entry.manifest.book_id
+        stand = await self.workshop.shelf.stand(entry)
+
+        async def work(view: IndexView) -> tuple[StampedChunk, Around] | None:
+            found = await view.by_ids(book_id, [chunk_id])
+            if not found:
+                return None
+            around = await neighbours(view, {name: one.chunk for name, one in found.items()}, before, after)
+            return next(iter(found.values())), next(iter(around.values()))
+
+        if (read := await stand.index.read(work) if _is_uuid(chunk_id) else None) is None:
+            raise UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")
+        return read
+
+    async def outline(self, book: str | None = None) -> Outline:
+        """A book's modules, chapters and lessons, in order."""
+        entry = await self.book(book)
+        records = await self.workshop.ledger.records(entry.manifest.book_id, entry.collection_name)
+        return outline_of(entry.manifest, records.values())
+
+    async def where(self, scope: Scope) -> ChunkFilter:
+        """What a reader's scope means: the book, and the filters checked against it."""
+        entry = await self.book(scope.book_id)
+        return await resolve_scope(scope, entry.manifest, self.workshop.ledger)
+
+
+def _is_uuid(text: str) -> bool:
+    """Engines refuse any other name; to a reader it is simply unknown."""
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,252 @@
+"""Settings, read once from the environment and `.env`, and checked before anything is opened."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from dotenv import dotenv_values
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from lectern.domain.errors import BadInput, ConfigError
+from lectern.domain.keys import origin_of
+
+PREFIX = "LECTERN_"
+ENV_FILE = ".env"
+LEVELS = ("high", "medium", "low")
+UNSEEN = {"KEY", "DATABASE", "LIMITS"}  # words of the variables whose values may hold a secret
+
+
+def _listed(given: object) -> object:
+    """A list as people write it in a variable: with commas."""
+    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
+
+
+def _networks(given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(one, strict=False)) for one in given)
+
+
+def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(origin_of(one) for one in given)
+    except BadInput as exc:
+        raise ValueError(str(exc)) from None
+
+
+def _hosts(given: tuple[str, ...]) -> tuple[str, ...]:
+    for one in given:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]", one):
+            raise ValueError(f"{one!r} is no host name; write it as in the address, without scheme and port")
+    return tuple(one.lower() for one in given)
+
+
+def _redis(given: SecretStr) -> SecretStr:
+    if not given.get_secret_value().startswith(("redis://", "rediss://")):
+        raise ValueError("write redis://host:6379/0, or rediss:// with encryption")
+    return given
+
+
+def _folders(given: object) -> object:
+    """Folders as a PATH lists them."""
+    return tuple(part for part in given.split(os.pathsep) if part.strip()) if isinstance(given, str) else given
+
+
+def _bars(given: object) -> object:
+    """Three bars as people write them: `0.85/5, 0.75/3, 0.60/2`."""
+    if not isinstance(given, str):
+        return given
+    parts = [part.partition("/") for part in given.split(",")]
+    if len(parts) != len(LEVELS) or not all(slash for _, slash, _ in parts):
+        raise ValueError("write what high, medium and low take, as in 0.85/5, 0.75/3, 0.60/2: similarity/chunks")
+    return tuple((similarity.strip(), chunks.strip()) for similarity, _, chunks in parts)
+
+
+def _falling(given: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+    similarities = [1.0, *(similarity for similarity, _ in given)]
+    if sorted(similarities, reverse=True) != similarities or similarities[-1] <= 0 or any(n < 1 for _, n in given):
+        raise ValueError(
+            "similarities must fall from high to low, within 0 and 1, and a level takes one chunk at least"
+        )
+    return given
+
+
+Bars = Annotated[tuple[tuple[float, int], ...], NoDecode, BeforeValidator(_bars), AfterValidator(_falling)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set; only `app` and the layers above it see it."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=ENV_FILE, env_ignore_empty=True, extra="ignore", frozen=True
+    )
+
+    home: Path | None = Field(
+        default=None, description="Folder that holds everything local; default: the nearest .lectern/ upward."
+    )
+    embedder: Literal["local", "openai", "cohere"] = Field(
+        default="local", description="Who turns text into vectors: local, openai or cohere."
+    )
+    default_book: str | None = Field(default=None, description="The book that is meant when several are indexed.")
+    books: Folders = Field(
+        default=(),
+        description="Folders below which an ingestion over HTTP may read books, separated as in PATH; default: none.",
+    )
+    refusal: str = Field(
+        default="I couldn't find that information in the book.",
+        min_length=1,
+        description="The sentence of a refusal.",
+    )
+    disclaimer: str = Field(
+        default="The book covers this only in part, so check the sources.",
+        min_length=1,
+        description="The sentence that opens an answer of low confidence.",
+    )
+    max_file_mib: float = Field(default=5, gt=0, le=100, description="Lessons larger than this are refused.")
+    answerer: Literal["auto", "openai", "offline"] = Field(
+        default="auto",
+        description="Who answers: auto is the endpoint where a key or OPENAI_BASE_URL is set, else the offline model.",
+    )
+    confidence: Literal["calibrated", "thresholds", "relevance"] = Field(
+        default="calibrated", description="How confidence is worked out: calibrated, thresholds or relevance."
+    )
+    thresholds: Bars = Field(
+        default=(),
+        description="What high, medium and low take under thresholds, as average similarity/chunks; "
+        "default: 0.85/5, 0.75/3, 0.60/2.",
+    )
+    temperature: float = Field(default=0.1, ge=0, le=1, description="How freely the model words its answers, 0 to 1.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="The most tokens of an answer; default: the model's."
+    )
+    instructions: Path | None = Field(
+        default=None, description="A file whose text is added to the model's instructions, never in their place."
+    )
+    turn_budget: float = Field(default=60, gt=0, description="Seconds that a turn may take, tool calls included.")
+    database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias="DATABASE_URL",
+        description="A PostgreSQL database instead of the SQLite file in the home.",
+    )
+    max_turns: int = Field(
+        default=50, ge=0, validation_alias="AGENT_MAX_TURNS", description="Turns of a conversation; 0 for no limit."
+    )
+    thread_wait: float = Field(
+        default=30, ge=0, le=600, description="Seconds that a question waits for the one before it in its conversation."
+    )
+    max_runs: int = Field(default=200, ge=1, description="Questions that one server answers at a time.")
+    max_runs_per_key: int = Field(default=100, ge=1, description="The same, of one key or reader.")
+    retention_days: float | None = Field(
+        default=None, gt=0, description="Conversations that were not used for so long are deleted; default: never."
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="Log lines as json or for people (console); auto: for people on a terminal."
+    )
+    log_questions: bool = Field(default=False, description="Write what readers asked into the log, too.")
+    shutdown_grace: float = Field(
+        default=10, ge=0, le=300, description="Seconds that a stopping server gives to answers that are being made."
+    )
+    request_timeout: float = Field(
+        default=20, gt=0, le=600, description="Seconds that a client may take to send a request."
+    )
+    rate_limit: int = Field(
+        default=100, ge=0, description="Requests a minute of one key, or without keys of one address; 0 for no limits."
+    )
+    reader_rate_limit: int = Field(
+        default=30, ge=0, description="The same, of one reader of a publishable key; 0 for no more than the key's."
+    )
+    limits_url: Annotated[SecretStr, AfterValidator(_redis)] | None = Field(
+        default=None, description="A Redis in which several servers count requests together; default: each on its own."
+    )
+    proxies: Annotated[Names, AfterValidator(_networks)] = Field(
+        default=(), description="Proxies whose X-Forwarded-For is believed: addresses or networks, with commas."
+    )
+    hosts: Annotated[Names, AfterValidator(_hosts)] = Field(
+        default=(), description="Host names that the server answers to, besides this machine's own, with commas."
+    )
+    origins: Annotated[Names, AfterValidator(_origins)] = Field(
+        default=(), description="Origins of pages that may use the API, besides publishable keys', with commas."
+    )
+    top_k: int = Field(
+        default=5, ge=1, le=100, validation_alias="AGENT_TOP_K", description="Passages retrieved for a question."
+    )
+    score_threshold: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        validation_alias="AGENT_SCORE_THRESHOLD",
+        description="The least cosine of a passage; default: the embedder's calibrated floor.",
+    )
+    openai_model: str = Field(
+        default="gpt-4o-mini", validation_alias="OPENAI_MODEL", description="The language model that answers."
+    )
+    openai_api_key: SecretStr | None = Field(
+        default=None, validation_alias="OPENAI_API_KEY", description="Key for OpenAI or a compatible endpoint."
+    )
+    openai_base_url: str | None = Field(
+        default=None, validation_alias="OPENAI_BASE_URL", description="A compatible endpoint instead of OpenAI's own."
+    )
+    cohere_api_key: SecretStr | None = Field(
+        default=None, validation_alias="COHERE_API_KEY", description="Key for Cohere."
+    )
+    cohere_model: str = Field(
+        default="embed-english-v3.0", validation_alias="COHERE_MODEL", description="Cohere's embedding model."
+    )
+    qdrant_url: str | None = Field(
+        default=None, validation_alias="QDRANT_URL", description="A Qdrant server instead of the embedded index."
+    )
+    qdrant_api_key: SecretStr | None = Field(
+        default=None, validation_alias="QDRANT_API_KEY", description="Key for that server."
+    )
+    collection_stem: str = Field(
+        default="documentation",
+        validation_alias="QDRANT_COLLECTION_NAME",
+        pattern=r"^[A-Za-z0-9_-]{1,100}$",
+        description="What the collection's name begins with.",
+    )
+
+    def secrets(self) -> list[str]:
+        """What must never be shown."""
+        return [value.get_secret_value() for _, value in self if isinstance(value, SecretStr)]
+
+
+def load_settings() -> Settings:
+    """The settings, or an error that names the variable to mend."""
+    _refuse_unknown()
+    try:
+        return Settings()
+    except ValidationError as exc:
+        lines = [
+            f"{_variable(error['loc'])}: {error['msg']} ({_shown(error['loc'], error['input'])})"
+            for error in exc.errors()
+        ]
+        raise ConfigError("; ".join(lines)) from None  # the cause would print secrets
+
+
+def variables() -> dict[str, str]:
+    """Every variable that is read, with what it does."""
+    return {_variable((name,)): field.description or "" for name, field in Settings.model_fields.items()}
+
+
+def _shown(loc: tuple[int | str, ...], value: object) -> str:
+    return "it is not shown" if UNSEEN & set(_variable(loc).split("_")) else f"it is {value!r}"
+
+
+def _refuse_unknown() -> None:
+    known = {_variable((name,)) for name in Settings.model_fields}
+    given = {*os.environ, *dotenv_values(ENV_FILE)}
+    unknown = sorted(name for name in given if name.upper().startswith(PREFIX) and name.upper() not in known)
+    if unknown:
+        raise ConfigError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+
+
+def _variable(loc: tuple[int | str, ...]) -> str:
+    name = str(loc[0])
+    field = Settings.model_fields.get(name)
+    alias = field.validation_alias if field else None
+    return alias if isinstance(alias, str) else name if name.isupper() else f"{PREFIX}{name.upper()}"

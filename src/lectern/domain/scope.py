@@ -1,0 +1,94 @@
+"""What a reader asks for, before it is checked against the book.
+
+What a reader may see. A filter always names its book: there is no way to write one that spans books, and an
+adapter that compiles it cannot produce an empty condition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lectern.domain.books import TOP_TIER
+from lectern.domain.errors import BadInput
+
+SearchMode = Literal["hybrid", "dense", "lexical"]
+QUERY_LENGTH = (3, 1000)  # characters after strip
+SEARCH_LIMIT = 20  # results of a search
+MOST_HITS = 100  # passages that a question may be answered from, and results that can be paged through
+MOST_NEIGHBOURS = 5  # on either side of a hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The filters of a request, under the names that requests use; None means "not given"."""
+
+    book_id: str | None = None
+    hardware_tier_filter: int | None = None
+    module_filter: str | None = None
+    chapter_min: int | None = None
+    chapter_max: int | None = None
+    lesson_filter: int | None = None
+    proficiency_levels: tuple[str, ...] | None = None
+    layer_filter: str | None = None
+    parent_doc_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """One search. Out of range is an error, never a silent cap."""
+
+    text: str
+    scope: Scope = field(default_factory=Scope)
+    limit: int = 5
+    mode: SearchMode = "hybrid"
+    similarity_threshold: float | None = None  # a cosine; hits below it are left out
+    offset: int = 0  # results to pass over: the pages before this one
+    expand: int = 0  # neighbours to read before and after each hit, within its lesson
+
+    def __post_init__(self) -> None:
+        refuse_undecodable(self.text, "text")
+        low, high = QUERY_LENGTH
+        if not low <= len(self.text.strip()) <= high:
+            raise BadInput(
+                f"the query must have {low} to {high} characters, not {len(self.text.strip())}", field="text"
+            )
+        if not 1 <= self.limit <= MOST_HITS:
+            raise BadInput(f"limit (top_k) must be 1 to {MOST_HITS}, not {self.limit}", field="top_k")
+        if not 0 <= self.offset < MOST_HITS:
+            raise BadInput(f"offset must be 0 to {MOST_HITS - 1}, not {self.offset}", field="offset")
+        if not 0 <= self.expand <= MOST_NEIGHBOURS:
+            raise BadInput(f"expand must be 0 to {MOST_NEIGHBOURS}, not {self.expand}", field="expand")
+        if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
+            raise BadInput(
+                f"similarity_threshold must be 0 to 1, not {self.similarity_threshold}", field="similarity_threshold"
+            )
+
+
+def refuse_undecodable(text: str, field: str) -> None:
+    """Bytes that were no UTF-8 arrive as lone surrogates, which nothing behind this line can take."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadInput("the text is not valid UTF-8; send plain text", field=field) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkFilter:
+    """All conditions are ANDed; `levels` is any-of. Values are checked against the book before one is built."""
+
+    book_id: str
+    max_tier: int = TOP_TIER
+    module: str | None = None
+    chapter_min: int | None = None
+    chapter_max: int | None = None
+    lesson: int | None = None
+    levels: frozenset[str] | None = None
+    layer: str | None = None
+    parent_doc_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.book_id.strip():
+            raise ValueError("a filter needs a book")
+        if self.levels is not None and not self.levels:
+            raise ValueError("an empty set of levels would match nothing; leave it out to match every level")

@@ -1,0 +1,103 @@
+"""The offline writer behind the Agents SDK's model interface: it reads what any model would read, and nothing else, so
+that with and without a key there is one path."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+from agents import Model, ModelResponse, Usage
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseOutputMessage,
+    ResponseOutputText,
+    ResponseTextDeltaEvent,
+)
+
+from lectern.ports.answering import Passage, PassageWriter
+
+Items = Any  # the SDK's input items
+
+
+class OfflineModel(Model):
+    """Answers from the newest question and the passages retrieved for it."""
+
+    def __init__(self, writer: PassageWriter) -> None:
+        self._writer = writer
+
+    async def get_response(  # the SDK's signature
+        self,
+        system_instructions: str | None,
+        input: Items,  # noqa: A002  # the SDK's name
+        *_: object,
+        **__: object,
+    ) -> ModelResponse:
+        """The whole answer."""
+        message = _message(await self._write(input))
+        return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+    async def stream_response(  # the SDK's signature
+        self,
+        system_instructions: str | None,
+        input: Items,  # noqa: A002  # the SDK's name
+        *_: object,
+        **__: object,
+    ) -> AsyncIterator[Any]:
+        """The same, as a stream of one piece."""
+        text = await self._write(input)
+        message = _message(text)
+        yield ResponseTextDeltaEvent(
+            type="response.output_text.delta",
+            delta=text,
+            item_id=message.id,
+            output_index=0,
+            content_index=0,
+            sequence_number=0,
+            logprobs=[],
+        )
+        done = Response(
+            id=f"resp_{uuid.uuid4().hex}",
+            created_at=time.time(),
+            model=self._writer.model,
+            object="response",
+            output=[message],
+            parallel_tool_calls=False,
+            tool_choice="none",
+            tools=[],
+        )
+        yield ResponseCompletedEvent(type="response.completed", response=done, sequence_number=1)
+
+    async def _write(self, items: Items) -> str:
+        return await self._writer.write(*_read(items))
+
+
+def _message(text: str) -> ResponseOutputMessage:
+    content = ResponseOutputText(type="output_text", text=text, annotations=[])
+    name = f"msg_{uuid.uuid4().hex}"
+    return ResponseOutputMessage(id=name, type="message", role="assistant", status="completed", content=[content])
+
+
+def _read(items: Items) -> tuple[str, list[Passage]]:
+    question, passages = "", list[Passage]()
+    for item in items:
+        if item.get("role") == "user":
+            question, passages = str(item["content"]), []
+        elif item.get("type") == "function_call_output":
+            results = json.loads(item["output"]).get("results", [])
+            passages += [_passage(result) for result in results]
+    return question, passages
+
+
+def _passage(result: dict[str, Any]) -> Passage:
+    heading = result.get("section_heading") or result.get("page_title") or ""
+    return Passage(
+        number=result["rank"],
+        text=result["chunk_text"],
+        heading=heading,
+        similarity=result.get("similarity_score", 0.0),
+        page=result.get("page_title") or "",
+    )

@@ -1,0 +1,131 @@
+"""Ports of the index: who embeds texts, where vectors are cached, and where chunks are found."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from lectern.domain.books import BookEntry
+from lectern.domain.chunks import Change, IndexedChunk, StampedChunk, Vector
+from lectern.domain.evidence import Candidate
+from lectern.domain.scope import ChunkFilter
+
+Purpose = Literal["passage", "question"]
+Commit = Callable[[], Awaitable[None]]
+T = TypeVar("T")
+
+
+class Embedder(Protocol):
+    """Turns text into vectors. A vector is a function of its text alone."""
+
+    @property
+    def fingerprint(self) -> str:
+        """`provider/model/dimensions`; part of the collection's name, so vectors of two models never mix."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """The languages it reads, by their codes; None for many."""
+
+    def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
+        """What is embedded for one chunk: trail and text, in as many windows as the model needs to read all of it."""
+
+    async def embed(self, texts: Sequence[str], *, purpose: Purpose) -> list[Vector]:
+        """One vector a text, in the same order."""
+
+
+class VectorCache(Protocol):
+    """Vectors by the hash of fingerprint and embedded text, shared by all books."""
+
+    async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
+        """Those of `keys` that are known."""
+
+    async def remember(self, vectors: Mapping[str, Vector]) -> None:
+        """Keep these; a known key gets the new vector."""
+
+    async def prune(self, used: AbstractSet[str]) -> int:
+        """Forget every vector but these; how many that were."""
+
+
+class IndexView(Protocol):
+    """The index as it stands for one response: no lesson in it is half replaced. Every read names a book."""
+
+    async def find(
+        self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
+    ) -> list[Candidate]:
+        """The union of the `limit` nearest by cosine and the `limit` best by BM25, each with both scores."""
+
+    async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
+        """Every chunk in scope, by source_file and chunk_index: what the index really holds."""
+
+    async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
+        """Those of `ids` that this book has."""
+
+    async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
+        """The same, each with its dense vectors."""
+
+    async def count(self, where: ChunkFilter) -> int:
+        """How many chunks are in scope."""
+
+    async def book_ids(self) -> frozenset[str]:
+        """The books that have any chunk here; for the operator's eyes, never a reader's."""
+
+
+class ChunkIndex(Protocol):
+    """Where chunks are found."""
+
+    @property
+    def collection(self) -> str:
+        """The collection's name, fingerprint included."""
+
+    async def read(self, work: Callable[[IndexView], Awaitable[T]]) -> T:
+        """Do `work` on a view that no replacement disturbs; it may be done again from the start, so it only reads."""
+
+    async def replace(self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit) -> None:
+        """Carry changes out, durably, and commit them to the ledger; doing it all again changes nothing."""
+
+    async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
+        """How many points of the book are of a generation that is neither live nor about to be; gone with `drop`."""
+
+
+class Generations(Protocol):
+    """Which version of each lesson readers are to see, for an index that holds two while one replaces the other."""
+
+    async def epoch(self, book_id: str) -> int:
+        """A number that changes with every committed replacement in the book."""
+
+    async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
+        """The live generation of those of these lessons that the book has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """Where a book stands: the embedder that its vectors are of, and the index that holds them."""
+
+    embedder: Embedder
+    index: ChunkIndex
+
+
+class Shelf(Protocol):
+    """Every collection there is."""
+
+    @property
+    def current(self) -> Stand:
+        """What the settings name: where ingestions go."""
+
+    async def stand(self, entry: BookEntry) -> Stand:
+        """Where this book's readers are served from."""
+
+    async def index(self, collection: str) -> ChunkIndex:
+        """The index of a collection that exists."""
+
+    async def verify(self, entry: BookEntry) -> bool:
+        """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
+
+    def trust(self, book_id: str) -> None:
+        """Serve a book although it could not be verified: somebody else is changing it."""

@@ -1,0 +1,46 @@
+"""The port of the ledger: which files and chunks each collection holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from lectern.domain.books import BookEntry
+from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
+
+
+class Ledger(Protocol):
+    """Which files and chunks each collection holds, with their hashes."""
+
+    async def books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book."""
+
+    async def book(self, book_id: str) -> BookEntry | None:
+        """One book, if it is indexed."""
+
+    async def save_book(self, entry: BookEntry) -> None:
+        """Remember a book: its manifest, where readers are served from, when it was ingested."""
+
+    async def remove_book(self, book_id: str) -> None:
+        """Forget a book whose lessons are all gone."""
+
+    async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
+        """The book's files in a collection, by `source_file`."""
+
+    async def collections(self, book_id: str) -> tuple[str, ...]:
+        """The collections that hold lessons of the book."""
+
+    async def modules(self, book_id: str) -> tuple[str, ...]:
+        """The book's modules, by name."""
+
+    async def intend(self, book_id: str, collection: str, planned: Sequence[Intent]) -> int:
+        """Write down what is about to happen; gives the number to settle it with, which is also its generation."""
+
+    async def settle(self, done: Unsettled) -> None:
+        """It has happened: move the records, and with them what readers see, in one transaction."""
+
+    async def forget(self, number: int) -> None:
+        """Nothing of this intent is left to do."""
+
+    async def unsettled(self) -> list[Unsettled]:
+        """What a killed process left half done, oldest first."""

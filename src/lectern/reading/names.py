@@ -1,0 +1,105 @@
+"""Slugs: lower-case letters of any script, digits and hyphens, at most 64. No colon can enter an id through one.
+
+Titles and labels as others wrote them, made fit to be stored and shown: one line, printable, of bounded length.
+Every title that enters a book passes here, because each is repeated in every chunk below it, and one lone surrogate
+from a JSON file would stop the index in the middle of its work.
+
+Numbers in names. A leading number counts (`03-nodes`), or one after a word that numbers things (`chapter-26-x`);
+a digit elsewhere does not (`ros2-nodes`, `3d-vision`), or half of a real book ends up in the wrong place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from functools import lru_cache
+
+MAX_SLUG = 64
+MAX_TEXT = 300  # characters of a title or label; more is a mistake and would be repeated in every chunk
+_UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # white space, control characters, halves of characters
+_LEADING = re.compile(r"\s*(\d{1,9})(?:[.](\d{1,9}))?(?=$|[-_.\s)])")
+_WORDED = re.compile(
+    r"(?<![^\W\d_])(part|module|chapter|lesson|unit|week|day)s?[-_.\s#]*(\d{1,9})(?![^\W_])|^(ch)[-_.]?(\d{1,9})(?![^\W_])",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(r"[-_.\s]+(\d{1,9})(?=$|[-_.\s])")
+_JUNK = re.compile(r"^[-_.:\s)]+|[-_.:\s(]+$")
+
+
+@lru_cache(maxsize=4096)  # a book has few names and asks for them often
+def slugged(name: str) -> str:
+    """The slug of any name; a name without a letter or digit gets one made of its hash, so none is ever empty."""
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).lower())
+    out: list[str] = []
+    for char in plain:
+        if char.isdecimal() or (char.isalpha() and not char.isupper()):
+            out.append(char)
+        elif not unicodedata.category(char).startswith("M") and out and out[-1] != "-":
+            out.append("-")
+    slug = "".join(out).strip("-")
+    if not slug:
+        return f"x-{_mark(name)}"
+    if len(slug) > MAX_SLUG:  # cut names would meet; the hash keeps them apart
+        return f"{slug[: MAX_SLUG - 9].rstrip('-')}-{_mark(name)}"
+    return slug
+
+
+def _mark(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def one_line(written: str, limit: int = MAX_TEXT) -> str:
+    """The words on one line, cut to the limit; "" where there are none."""
+    words = _UNFIT.sub(" ", written).strip()
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
+def leading_number(name: str) -> int | None:
+    """The number that a name begins with."""
+    match = _LEADING.match(name)
+    return int(match[1]) if match else None
+
+
+def worded_numbers(name: str) -> dict[str, int]:
+    """Numbers after part, module, chapter, lesson, unit, week, day (first of each); `ch01-02`: chapter 1, lesson 2."""
+    found: dict[str, int] = {}
+    for match in _WORDED.finditer(name):
+        word = (match[1] or "chapter").lower()
+        found.setdefault(word, int(match[2] or match[4]))
+        after = _AFTER.match(name, match.end()) if match[3] else None
+        if after:
+            found.setdefault("lesson", int(after[1]))
+    return found
+
+
+def folder_number(name: str) -> int | None:
+    """The number of a chapter's folder."""
+    number = leading_number(name)
+    return number if number is not None else next(iter(worded_numbers(name).values()), None)
+
+
+def lesson_number(name: str, chapter: int | None) -> int | None:
+    """The number of a lesson's file within its chapter. `2.3-x` is lesson 3 of chapter 2, and `chapter-2-quiz` in
+    chapter 2 says nothing about the lesson."""
+    if match := _LEADING.match(name):
+        return int(match[2]) if match[2] and int(match[1]) == chapter else int(match[1])
+    words = worded_numbers(name)
+    for word in ("lesson", "unit", "day", "week", "part", "module"):
+        if word in words:
+            return words[word]
+    return words["chapter"] if "chapter" in words and words["chapter"] != chapter else None
+
+
+def without_number(name: str) -> str:
+    """A name for people: no number, no word that numbers, spaces for separators; `chapter-3` alone is `Chapter 3`."""
+    bare = name
+    if match := _LEADING.match(bare):
+        bare = bare[match.end() :]
+    elif (worded := _WORDED.match(bare)) and worded.start() == 0:
+        bare = bare[worded.end() :]
+    bare = " ".join(re.sub(r"[-_\s]+", " ", _JUNK.sub("", bare)).split())
+    if not bare:
+        bare = " ".join(re.sub(r"[-_\s]+", " ", re.sub(r"(?<=[^\W\d_])(?=\d)", " ", name)).split())
+        bare = re.sub(r"(?<= )0+(?=\d)", "", bare)
+    return bare[:1].upper() + bare[1:]

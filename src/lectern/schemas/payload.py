@@ -1,0 +1,52 @@
+"""The payload of a point in Qdrant (the design's QdrantPayload): the fields of a stamped chunk, plus the version of
+this shape.
+
+Reading is strict. A payload of an older version that can be completed is, until the next ingestion writes it anew; one
+of any other version, or with a field missing, is never half-read: the index is rebuilt instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from lectern.domain.chunks import Chunk, SectionMark, Stamp, StampedChunk
+from lectern.domain.errors import IndexMismatch
+
+SCHEMA_VERSION = 2
+_ADDED: dict[object, dict[str, Any]] = {1: {"sections": []}}  # what an older version lacks, and stands for its absence
+_CHUNK_FIELDS = tuple(field.name for field in dataclasses.fields(Chunk) if field.name != "id")
+_STAMP_FIELDS = tuple(field.name for field in dataclasses.fields(Stamp))
+
+
+def to_payload(stored: StampedChunk) -> dict[str, Any]:
+    """What is stored beside the vectors."""
+    payload: dict[str, Any] = {name: getattr(stored.chunk, name) for name in _CHUNK_FIELDS}
+    payload["trail"] = list(stored.chunk.trail)
+    payload["sections"] = [dataclasses.asdict(mark) for mark in stored.chunk.sections]
+    payload |= {name: getattr(stored.stamp, name) for name in _STAMP_FIELDS}
+    payload["schema_version"] = SCHEMA_VERSION
+    return payload
+
+
+def from_payload(point_id: object, payload: Mapping[str, Any] | None) -> StampedChunk:
+    """The chunk behind a point."""
+    found = dict(payload or {})
+    version = found.pop("schema_version", None)
+    found |= _ADDED.get(version, {})
+    if version != SCHEMA_VERSION and version not in _ADDED:
+        raise IndexMismatch(
+            f"the index holds chunks of schema {version!r}, this version reads {SCHEMA_VERSION}; "
+            "rebuild it with: lectern ingest PATH --mode recreate"
+        )
+    try:
+        chunk = {name: found[name] for name in _CHUNK_FIELDS}
+        stamp = {name: found[name] for name in _STAMP_FIELDS}
+    except KeyError as exc:
+        raise IndexMismatch(
+            f"point {point_id} has no field {exc}; rebuild the book with: lectern ingest PATH --mode recreate"
+        ) from exc
+    chunk["trail"] = tuple(chunk["trail"])
+    chunk["sections"] = tuple(SectionMark(**mark) for mark in chunk["sections"])
+    return StampedChunk(chunk=Chunk(id=str(point_id), **chunk), stamp=Stamp(**stamp))  # type: ignore[arg-type]  # NewType of str

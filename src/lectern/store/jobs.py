@@ -1,0 +1,226 @@
+"""Jobs in the SQL database. A row is written before anything is done and holds the whole report at the end; in between
+it says how far the job is. Rows of ended jobs are kept, the newest thousand of a book at least."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import ColumnElement, Insert, Row, Select, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from lectern.domain.books import Problem
+from lectern.domain.clock import days_ago, utc_now
+from lectern.domain.failpoints import reached
+from lectern.domain.jobs import OPEN, IngestionJob, JobOrder, JobRecord, Origin
+from lectern.store.database import reading, transaction
+from lectern.store.owners import belongs, refuse_revoked
+from lectern.store.tables import job_keys, jobs
+
+KEPT = 1000  # ended jobs of a book; a watched one has a job for every pause in its author's edits
+KEPT_DAYS = 7.0  # longer than anybody tries again with the same idempotency key
+_COLUMNS = frozenset({"job_id", "book_id", "status", "queued_at", "mode", "warnings", "errors"})  # not in the report
+_LISTED = [column for column in jobs.c if column.name != "problems"]
+
+
+class SqlJobs:
+    """The job log."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def add(
+        self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, begun: bool = False
+    ) -> JobRecord | None:
+        """Write a new job down, queued or begun; None where this owner has used the idempotency key before."""
+        now = utc_now()
+        job = IngestionJob(
+            job_id=0,
+            book_id=order.book_id,
+            mode=order.mode,
+            status="running" if begun else "queued",
+            queued_at=now,
+            started_at=now if begun else None,
+        )
+        values = {
+            "book_id": order.book_id,
+            "queued_at": now,
+            "owner": owner,
+            "request": _request(order, origin),
+            "cancelling": 0,
+            "attempts": int(begun),
+            **_values(job),
+        }
+        try:
+            async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, owner)
+                made = insert(jobs).values(**values).returning(jobs.c.job_id)
+                number = int((await connection.execute(made)).scalar_one())
+                if key is not None:
+                    await connection.execute(_kept(order, owner, key, number))
+        except IntegrityError:
+            return None
+        reached("jobs.added")
+        job = dataclasses.replace(job, job_id=number)
+        return JobRecord(job=job, order=order, owner=owner, origin=origin, attempts=int(begun))
+
+    async def join(self, order: JobOrder, *, owner: str, key: str, job_id: int) -> bool:
+        """Another request got this job; False where its owner has used the idempotency key before."""
+        try:
+            async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, owner)
+                await connection.execute(_kept(order, owner, key, job_id))
+        except IntegrityError:
+            return False
+        return True
+
+    async def begin(self, job_id: int) -> int:
+        """It runs now; how often it has been begun."""
+        begun = update(jobs).where(jobs.c.job_id == job_id, _open())
+        begun = begun.values(status="running", attempts=jobs.c.attempts + 1)
+        async with transaction(self._engine) as connection:
+            attempts = (await connection.execute(begun.returning(jobs.c.attempts))).scalar() or 0
+        reached("jobs.begun")
+        return int(attempts)
+
+    async def note(self, job: IngestionJob) -> bool:
+        """How far it is; whether somebody asked for its end meanwhile."""
+        noted = update(jobs).where(jobs.c.job_id == job.job_id, _open()).values(**_values(job))
+        async with transaction(self._engine) as connection:
+            return bool((await connection.execute(noted.returning(jobs.c.cancelling))).scalar())
+
+    async def end(self, job: IngestionJob) -> None:
+        """It has ended; a job that had ended before stays as it was."""
+        ended = update(jobs).where(jobs.c.job_id == job.job_id, _open())
+        async with transaction(self._engine) as connection:
+            await connection.execute(ended.values(**_values(job)))
+            await _prune(connection, job.book_id)
+            reached("jobs.before-end")
+        reached("jobs.ended")
+
+    async def put_back(self, job_id: int, *, uncounted: bool) -> None:
+        """It waits to be taken up again; `uncounted` where it was stopped in peace."""
+        waiting = update(jobs).where(jobs.c.job_id == job_id, jobs.c.status == "running")
+        values: dict[str, Any] = {"status": "queued"}
+        if uncounted:
+            values["attempts"] = jobs.c.attempts - 1
+        async with transaction(self._engine) as connection:
+            await connection.execute(waiting.values(**values))
+
+    async def ask_to_end(self, job_id: int) -> None:
+        """Whoever carries it on is to cancel it."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(update(jobs).where(jobs.c.job_id == job_id, _open()).values(cancelling=1))
+
+    async def ending(self, job_ids: Collection[int]) -> frozenset[int]:
+        """Those of these jobs that somebody asked to end."""
+        query = select(jobs.c.job_id).where(jobs.c.job_id.in_(job_ids), jobs.c.cancelling == 1)
+        async with reading(self._engine) as connection:
+            return frozenset((await connection.execute(query)).scalars())
+
+    async def record(self, job_id: int) -> JobRecord | None:
+        """One job."""
+        found = await self._found(select(jobs).where(jobs.c.job_id == job_id))
+        return found[0] if found else None
+
+    async def keyed(self, owner: str, key: str) -> tuple[JobRecord, JobOrder] | None:
+        """The job that this owner got with an idempotency key, and what was asked for."""
+        query = (
+            select(jobs, job_keys.c.request.label("asked"))
+            .join_from(jobs, job_keys)
+            .where(job_keys.c.owner == owner, job_keys.c.key == key)
+        )
+        async with reading(self._engine) as connection:
+            row = (await connection.execute(query)).first()
+        return None if row is None else (_record(row), _order(json.loads(row.asked)))
+
+    async def forget_keys(self, owner: str) -> None:
+        """Forget the idempotency keys of an owner and of its readers."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(delete(job_keys).where(belongs(job_keys.c.owner, owner)))
+
+    async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
+        """Those that are queued or running, the oldest first; of one book or of all."""
+        query = select(jobs).where(_open()).order_by(jobs.c.job_id)
+        return await self._found(query if book_id is None else query.where(jobs.c.book_id == book_id))
+
+    async def page(self, *, books: frozenset[str] | None, limit: int, before: int | None) -> tuple[JobRecord, ...]:
+        """The newest first, without their warnings and errors; of these books, None for all."""
+        query = select(*_LISTED).order_by(jobs.c.job_id.desc()).limit(limit)
+        if books is not None:
+            query = query.where(jobs.c.book_id.in_(sorted(books)))
+        return await self._found(query if before is None else query.where(jobs.c.job_id < before))
+
+    async def _found(self, query: Select[Any]) -> tuple[JobRecord, ...]:
+        async with reading(self._engine) as connection:
+            return tuple(_record(row) for row in await connection.execute(query))
+
+
+def _open() -> ColumnElement[bool]:
+    return jobs.c.status.in_(sorted(OPEN))
+
+
+async def _prune(connection: AsyncConnection, book_id: str) -> None:
+    mine = jobs.c.book_id == book_id
+    oldest = select(jobs.c.job_id).where(mine).order_by(jobs.c.job_id.desc()).offset(KEPT).limit(1)
+    old = jobs.c.job_id <= oldest.scalar_subquery()
+    await connection.execute(delete(jobs).where(mine, old, ~_open(), jobs.c.queued_at < days_ago(KEPT_DAYS)))
+
+
+def _values(job: IngestionJob) -> dict[str, Any]:
+    """What a row says of the job itself."""
+    body = dataclasses.asdict(job)
+    problems = [*body["errors"], *body["warnings"]]
+    report = {name: value for name, value in body.items() if name not in _COLUMNS}
+    return {"status": job.status, "report": json.dumps(report), "problems": json.dumps(problems)}
+
+
+def _request(order: JobOrder, origin: Origin) -> str:
+    body = dataclasses.asdict(order)
+    del body["book_id"]  # has a column
+    return json.dumps({**body, "origin": origin})
+
+
+def _kept(order: JobOrder, owner: str, key: str, job_id: int) -> Insert:
+    request = json.dumps(dataclasses.asdict(order))
+    return insert(job_keys).values(owner=owner, key=key, job_id=job_id, request=request)
+
+
+def _order(request: dict[str, Any]) -> JobOrder:
+    return JobOrder(
+        book_id=request["book_id"],
+        folder=request.get("folder", ""),
+        source=request.get("source"),
+        bound=request.get("bound", request.get("source") is not None),
+        mode=request.get("mode", "incremental"),
+        replace=request.get("replace", False),
+    )
+
+
+def _record(row: Row[Any]) -> JobRecord:
+    request: dict[str, Any] = json.loads(row.request)  # empty for a job of the time before jobs were kept
+    problems = [Problem(**one) for one in json.loads(getattr(row, "problems", "[]"))]
+    report: dict[str, Any] = json.loads(row.report)
+    if row.status == "queued":
+        report["started_at"] = None  # it may have been begun before, and was put back
+    job = IngestionJob(
+        **report,
+        job_id=row.job_id,
+        book_id=row.book_id,
+        mode=request.get("mode", "incremental"),
+        status=row.status,
+        queued_at=row.queued_at,
+        warnings=tuple(problem for problem in problems if problem.severity == "warning"),
+        errors=tuple(problem for problem in problems if problem.severity == "error"),
+    )
+    return JobRecord(
+        job=job,
+        order=_order({**request, "book_id": row.book_id}),
+        owner=row.owner,
+        origin=request.get("origin", "terminal"),
+        attempts=row.attempts,
+        cancelling=bool(row.cancelling),
+    )

@@ -1,0 +1,127 @@
+"""One turn at a time in a thread. Within a process the requests queue up; between processes a lease in the database is
+held for as long as the turn lives, renewed while it works, and checked again in the transaction that keeps the turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from sqlalchemy import ColumnElement, Float, cast, delete, func, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from lectern.domain.errors import Busy, StoreUnavailable
+from lectern.store.database import transaction
+from lectern.store.tables import leases
+
+HELD = 15.0  # seconds that a lease lasts unless it is renewed
+RENEWED = 4.0  # seconds between renewals
+ASKED = 0.05  # seconds between two tries to get one
+
+Name = tuple[str, str]  # owner and thread
+
+
+class Leases:
+    """Who may take a turn in which thread."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._shared = engine.dialect.name != "sqlite"  # SQLite has one process, so its queue is all there is
+        self._queues: dict[Name, _Queue] = {}
+
+    @asynccontextmanager
+    async def holding(self, owner: str, thread_id: str, run_id: str, patience: float) -> AsyncIterator[None]:
+        """Be the one whose turn it is; whoever waits longer than `patience` gets an error."""
+        name, end = (owner, thread_id), asyncio.get_running_loop().time() + patience
+        queue = self._queues.setdefault(name, _Queue())
+        queue.users += 1
+        try:
+            try:
+                if queue.lock.locked():
+                    async with asyncio.timeout_at(end):
+                        await queue.lock.acquire()
+                else:
+                    await queue.lock.acquire()
+            except TimeoutError:
+                raise _busy(thread_id, patience) from None
+            try:
+                async with self._leased(name, run_id, end, patience):
+                    yield
+            finally:
+                queue.lock.release()
+        finally:
+            queue.users -= 1
+            if not queue.users:
+                del self._queues[name]
+
+    async def confirm(self, connection: AsyncConnection, owner: str, thread_id: str, run_id: str) -> None:
+        """Within the transaction that keeps a turn: nobody else has taken the thread over in the meantime."""
+        if not self._shared:
+            return
+        mine = update(leases).where(*_is(owner, thread_id), leases.c.run_id == run_id).values(until=_now() + HELD)
+        if not (await connection.execute(mine)).rowcount:
+            raise Busy("the thread was taken over by another turn, because this one was not heard of; ask again")
+
+    @asynccontextmanager
+    async def _leased(self, name: Name, run_id: str, end: float, patience: float) -> AsyncIterator[None]:
+        if not self._shared:
+            yield
+            return
+        while not await self._take(name, run_id):
+            if asyncio.get_running_loop().time() >= end:
+                raise _busy(name[1], patience)
+            await asyncio.sleep(ASKED)  # another process lets go of it
+        renewing = asyncio.create_task(self._renew(name, run_id))
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+            async with transaction(self._engine) as connection:
+                await connection.execute(delete(leases).where(*_is(*name), leases.c.run_id == run_id))
+
+    async def _take(self, name: Name, run_id: str) -> bool:
+        taking = insert(leases).values(owner=name[0], thread_id=name[1], run_id=run_id, until=_now() + HELD)
+        taking = taking.on_conflict_do_update(
+            index_elements=["owner", "thread_id"],
+            set_={"run_id": taking.excluded.run_id, "until": taking.excluded.until},
+            where=leases.c.until < _now(),
+        )
+        async with transaction(self._engine) as connection:
+            return (await connection.execute(taking.returning(leases.c.run_id))).first() is not None
+
+    async def _renew(self, name: Name, run_id: str) -> None:
+        mine = update(leases).where(*_is(*name), leases.c.run_id == run_id).values(until=_now() + HELD)
+        while True:
+            await asyncio.sleep(RENEWED)
+            with suppress(StoreUnavailable):  # the next try may succeed; if none does, `confirm` will say so
+                async with transaction(self._engine) as connection:
+                    await connection.execute(mine)
+
+
+class _Queue:
+    """Requests of this process that wait for one thread."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.users = 0
+
+
+def live() -> ColumnElement[bool]:
+    """Of leases: the holder was heard of lately."""
+    return leases.c.until >= _now()
+
+
+def _now() -> ColumnElement[Any]:
+    """The database's clock: processes may disagree about the time, the lease must not."""
+    return cast(func.extract("epoch", func.clock_timestamp()), Float(53))
+
+
+def _is(owner: str, thread_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return leases.c.owner == owner, leases.c.thread_id == thread_id
+
+
+def _busy(thread_id: str, patience: float) -> Busy:
+    return Busy(f"thread {thread_id} is still answering another question after {patience:g} s; ask again when it has")

@@ -1,0 +1,219 @@
+"""The SQL tables: plain types that every database has, JSON as text where a column is only ever read whole.
+
+The tables of keys, and of the secrets that a server makes for itself. A key's text is nowhere: only its digest.
+
+The tables of conversations. A thread is named by its owner and its id together: to every other owner the same id is
+unknown, and free. Messages and turns have a second home, the archive, of the same shape.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData()
+
+books = Table(
+    "books",
+    metadata,
+    Column("book_id", String(64), primary_key=True),
+    Column("manifest", Text, nullable=False),  # JSON
+    Column("source", Text, nullable=False),  # the folder it was last read from
+    Column("bound", Integer, nullable=False, default=0),  # 0 or 1: a caller named that folder, not the operator
+    Column("fingerprint", String(200), nullable=False),
+    Column("collection_name", String(250), nullable=False),  # the one that readers are served from
+    Column("last_full_ingest", String(30)),
+    Column("last_incremental_update", String(30)),
+    Column("epoch", Integer, nullable=False, default=0),  # counts committed replacements
+)
+
+lessons = Table(
+    "lessons",
+    metadata,
+    Column("book_id", String(64), primary_key=True),
+    Column("collection", String(250), primary_key=True),  # two while a book is rebuilt beside itself
+    Column("source_file", Text, primary_key=True),
+    Column("file_hash", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("module", String(64), nullable=False),
+    Column("chapter", Integer, nullable=False),
+    Column("lesson", Integer, nullable=False),
+    Column("doubled_by", Text),
+    Column("parent_doc_id", String(36), nullable=False),
+    Column("chunk_ids", Text, nullable=False),  # JSON
+    Column("chunk_count", Integer, nullable=False),
+    Column("ingested_at", String(30), nullable=False),
+    Column("page_title", Text, nullable=False),
+    Column("lesson_title", Text, nullable=False),
+    Column("chapter_title", Text, nullable=False),
+    Column("module_title", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("generation", Integer, nullable=False),  # of the chunks that readers are to see
+    Column("payload_digest", String(64), nullable=False),  # of those chunks, to tell when index and ledger disagree
+)
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("key_id", String(16), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("old_digest", String(64)),  # of the text before the last rotation
+    Column("old_until", String(30)),  # the moment until which that text still opens
+    Column("owner", String(120), nullable=False),
+    Column("kind", String(12), nullable=False),
+    Column("rights", Text, nullable=False),  # JSON
+    Column("books", Text),  # JSON; none for all
+    Column("origins", Text, nullable=False),  # JSON
+    Column("created_at", String(30), nullable=False),
+    Column("expires_at", String(30)),
+    Column("revoked_at", String(30)),
+    Column("last_used_at", String(30)),
+)
+
+server_secrets = Table(
+    "server_secrets",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", String(100), nullable=False),
+)
+Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up only what it calls INTEGER
+
+threads = Table(
+    "conversation_threads",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("owner", String(120), nullable=False),
+    Column("thread_id", String(36), nullable=False),
+    Column("book_id", String(64), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("topic_summary", Text),
+    Column("metadata", Text, nullable=False),  # JSON
+    Column("filters", Text, nullable=False),  # JSON
+    Column("created_at", String(30), nullable=False),
+    Column("updated_at", String(30), nullable=False),
+    Column("turn_count", Integer, nullable=False),
+    Column("last_seq", Integer, nullable=False),
+    Column("archived", Integer, nullable=False),  # 0 or 1
+    Column("version", Integer, nullable=False),
+    UniqueConstraint("owner", "thread_id", name="threads_by_owner"),
+    sqlite_autoincrement=True,  # the number of a deleted thread is never given again
+)
+
+
+Index("lessons_by_parent", lessons.c.book_id, lessons.c.collection, lessons.c.parent_doc_id)
+
+intents = Table(
+    "intents",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("book_id", String(64), nullable=False),
+    Column("collection", String(250), nullable=False),
+    Column("body", LargeBinary, nullable=False),  # compressed JSON: enough to carry the replacement out again
+    sqlite_autoincrement=True,  # a number is a generation: it must never be given twice
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Integer, primary_key=True, autoincrement=True),
+    Column("book_id", String(64), nullable=False),
+    Column("queued_at", String(30), nullable=False),
+    Column("owner", String(120), nullable=False),
+    Column("request", Text, nullable=False),  # JSON: the order, and who carries it on
+    Column("status", String(10), nullable=False),
+    Column("report", Text, nullable=False),  # JSON: the job's figures
+    Column("problems", Text, nullable=False),  # JSON: its warnings and errors, which no list needs
+    Column("cancelling", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    sqlite_autoincrement=True,
+)
+Index("jobs_by_status", jobs.c.status)
+
+job_keys = Table(
+    "job_keys",
+    metadata,
+    Column("owner", String(120), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("request", Text, nullable=False),  # JSON: what was asked for with the key, in the caller's words
+)
+Index("job_keys_by_job", job_keys.c.job_id)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("key", String(64), primary_key=True),  # SHA-256 of fingerprint and embedded text
+    Column("vector", LargeBinary, nullable=False),  # little-endian float32
+)
+
+
+Index("idx_threads_updated", threads.c.updated_at.desc())
+Index("idx_threads_created", threads.c.created_at.desc())
+Index("threads_listed", threads.c.owner, threads.c.updated_at.desc(), threads.c.number.desc())
+
+
+def _messages(name: str) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("thread", Number, ForeignKey("conversation_threads.number", ondelete="CASCADE"), primary_key=True),
+        Column("seq", Integer, primary_key=True),
+        Column("role", String(10), nullable=False),
+        Column("content", Text, nullable=False),
+        Column("timestamp", String(30), nullable=False),
+        Column("confidence", Float),
+    )
+
+
+def _turns(name: str) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("thread", Number, ForeignKey("conversation_threads.number", ondelete="CASCADE"), primary_key=True),
+        Column("number", Integer, primary_key=True),
+        Column("run_id", String(36), nullable=False, unique=True),
+        Column("refused", Integer, nullable=False),  # 0 or 1
+        Column("standalone", Text, nullable=False),
+        Column("reply", Text, nullable=False),  # JSON: as it was shown
+        Column("look_ups", Text, nullable=False),  # JSON
+    )
+
+
+messages, archived_messages = _messages("messages"), _messages("archived_messages")
+turns, archived_turns = _turns("turns"), _turns("archived_turns")
+
+turn_log = Table(
+    "turn_log",
+    metadata,
+    Column("run_id", String(36), primary_key=True),
+    Column("owner", String(120), nullable=False),
+    Column("thread_id", String(36), nullable=False),
+    Column("question", Text, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("error", Text),
+    Column("digest", String(64), nullable=False),
+    Column("begun_at", String(30), nullable=False),
+    Column("ended_at", String(30)),
+)
+Index("turn_log_by_thread", turn_log.c.owner, turn_log.c.thread_id)
+
+leases = Table(
+    "thread_leases",
+    metadata,
+    Column("owner", String(120), primary_key=True),
+    Column("thread_id", String(36), primary_key=True),
+    Column("run_id", String(36), nullable=False),
+    Column("until", Float(53), nullable=False),  # seconds by the database's clock
+)

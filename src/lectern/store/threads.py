@@ -1,0 +1,428 @@
+"""Conversations in the SQL database. A turn is kept in one transaction, whole; the thread's row is locked first, so
+`seq` counts commits and not clocks. Every look-up is within the owner: a foreign id is an unknown one.
+
+Rows of conversations: found within their owner, live or archived, and read as values. Statements that every turn
+needs are made once: to put one together takes longer than SQLite takes to carry it out.
+
+The archive of conversations: rows move between two tables of the same shape, and nothing is lost by ageing.
+
+Where a list goes on: the last row's moment and number, as text that nobody has to understand.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Delete,
+    Insert,
+    Row,
+    Select,
+    Subquery,
+    Table,
+    bindparam,
+    delete,
+    insert,
+    select,
+    tuple_,
+    union_all,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from lectern.domain.errors import BadInput, Conflict, UnknownThread
+from lectern.domain.failpoints import reached
+from lectern.domain.replies import Exchange
+from lectern.domain.threads import (
+    LIVE_MESSAGES,
+    Beginning,
+    Json,
+    Message,
+    Thread,
+    ThreadEdit,
+    ThreadHead,
+    ThreadPage,
+    Turn,
+)
+from lectern.store import turn_bodies
+from lectern.store.database import reading, transaction
+from lectern.store.leases import Leases
+from lectern.store.owners import belongs, refuse_revoked
+from lectern.store.tables import archived_messages, archived_turns, leases, messages, threads, turn_log, turns
+from lectern.store.turn_log import settle
+
+Way = tuple[Table, Table, str]  # from, to, and the column that says how far
+_PLACE = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) (\d{1,18})")  # what every database can compare
+# Made once: every turn needs them.
+_BEGUN, _MESSAGES, _INSERT_TURN = insert(threads), insert(messages), insert(turns)
+_CHANGING = ("updated_at", "turn_count", "last_seq", "filters", "topic_summary")
+_GONE_ON = (
+    update(threads)
+    .where(threads.c.number == bindparam("of_number"))
+    .values(archived=0, version=threads.c.version + 1, **{name: bindparam(name) for name in _CHANGING})
+)
+
+
+async def row_of(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any] | None:
+    """A thread's row, if this owner has it; locked until the transaction ends, if it is to be changed."""
+    query = _LOCKED_THREAD if lock else _THREAD
+    return (await connection.execute(query, {"of_owner": owner, "of_thread": thread_id})).first()
+
+
+async def known_row(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any]:
+    """The same of a thread that must be there."""
+    row = await row_of(connection, owner, thread_id, lock=lock)
+    if row is None:
+        raise UnknownThread(f"there is no thread {thread_id!r}", field="thread_id")
+    return row
+
+
+async def said_in(connection: AsyncConnection, number: int, first: int) -> dict[int, Message]:
+    """Messages by their `seq`, from a turn on."""
+    found = await connection.execute(_SAID, {"of_thread": number, "from_seq": 2 * first - 1})
+    return {row.seq: turn_bodies.message(row) for row in found}
+
+
+async def turn_rows(connection: AsyncConnection, number: int, span: tuple[int, int]) -> Sequence[Row[Any]]:
+    """Turns from one number to another, in order."""
+    asked = {"of_thread": number, "first": span[0], "last": span[1]}
+    found: Sequence[Row[Any]] = (await connection.execute(_TURNS, asked)).all()
+    return found
+
+
+def turns_of(seqs: Sequence[int]) -> tuple[int, int]:
+    """The turns that messages belong to: each has two."""
+    return ((seqs[0] + 1) // 2, (seqs[-1] + 1) // 2) if seqs else (1, 0)
+
+
+def both(live: Table, archived: Table) -> Subquery:
+    """A table and its archive as one."""
+    parts: list[Select[Any]] = [select(live), select(archived)]
+    return union_all(*parts).subquery()
+
+
+def _said() -> Select[Any]:
+    whole = both(messages, archived_messages)
+    mine = (whole.c.thread == bindparam("of_thread")) & (whole.c.seq >= bindparam("from_seq"))
+    return select(whole).where(mine).order_by(whole.c.seq)
+
+
+def _turns() -> Select[Any]:
+    whole = both(turns, archived_turns)
+    mine = whole.c.number.between(bindparam("first"), bindparam("last"))
+    return select(whole).where(whole.c.thread == bindparam("of_thread"), mine).order_by(whole.c.number)
+
+
+def is_thread(
+    owner: str | BindParameter[str], thread_id: str | BindParameter[str]
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Of threads: this one of this owner's."""
+    return threads.c.owner == owner, threads.c.thread_id == thread_id
+
+
+def head_of(row: Row[Any]) -> ThreadHead:
+    """A thread without its messages."""
+    return ThreadHead(
+        thread_id=row.thread_id,
+        book_id=row.book_id,
+        title=row.title,
+        topic_summary=row.topic_summary,
+        metadata=turn_bodies.read_object(row.metadata),
+        filters=turn_bodies.read_object(row.filters),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        turn_count=row.turn_count,
+        archived=bool(row.archived),
+        version=row.version,
+    )
+
+
+_THREAD = select(threads).where(*is_thread(bindparam("of_owner"), bindparam("of_thread")))
+_LOCKED_THREAD = _THREAD.with_for_update()
+_SAID, _TURNS = _said(), _turns()
+
+
+async def put_away(connection: AsyncConnection, thread: int, upto: int | None) -> None:
+    """Move messages up to a `seq`, or all, and the turns that are then not live any more."""
+    if upto is not None and upto <= 0:
+        return
+    await _move(connection, (messages, archived_messages, "seq"), thread, upto=upto)
+    reached("threads.archiving")
+    await _move(connection, (turns, archived_turns, "number"), thread, upto=None if upto is None else upto // 2)
+
+
+async def bring_back(connection: AsyncConnection, thread: int, after: int) -> None:
+    """Move the messages after a `seq`, and their turns, to where they are live."""
+    await _move(connection, (archived_messages, messages, "seq"), thread, after=after)
+    await _move(connection, (archived_turns, turns, "number"), thread, after=after // 2)
+
+
+async def _move(
+    connection: AsyncConnection, way: Way, thread: int, *, upto: int | None = None, after: int | None = None
+) -> None:
+    bounds = {name: value for name, value in (("upto", upto), ("after", after)) if value is not None}
+    for statement in _moving(way, frozenset(bounds)):
+        await connection.execute(statement, {"of_thread": thread, **bounds})
+
+
+@cache
+def _moving(way: Way, bounds: frozenset[str]) -> tuple[Insert, Delete]:
+    """Made once: from the 26th on, every turn of a talk moves an older one."""
+    source, target, place = way
+    which = source.c.thread == bindparam("of_thread")
+    if "upto" in bounds:
+        which &= source.c[place] <= bindparam("upto")
+    if "after" in bounds:
+        which &= source.c[place] > bindparam("after")
+    names = [column.name for column in source.columns]
+    return insert(target).from_select(names, select(source).where(which)), delete(source).where(which)
+
+
+def cursor_of(moment: str, number: int) -> str:
+    """The cursor behind a row."""
+    return base64.urlsafe_b64encode(f"{moment} {number}".encode()).decode()
+
+
+def place_of(cursor: str) -> tuple[str, int]:
+    """The row behind a cursor."""
+    try:
+        found = _PLACE.fullmatch(base64.urlsafe_b64decode(cursor.encode()).decode())
+    except (binascii.Error, ValueError):
+        found = None
+    if found is None:
+        raise BadInput("cursor is not one that was given out; begin without it", field="cursor")
+    return found[1], int(found[2])
+
+
+class SqlThreads:
+    """The thread store."""
+
+    def __init__(self, engine: AsyncEngine, leases: Leases) -> None:
+        self._engine = engine
+        self._leases = leases
+
+    async def head(self, owner: str, thread_id: str) -> ThreadHead | None:
+        """A thread without its messages, if this owner has it."""
+        async with reading(self._engine) as connection:
+            row = await row_of(connection, owner, thread_id)
+        return head_of(row) if row else None
+
+    async def heads(self, owner: str, *, limit: int, cursor: str | None = None) -> ThreadPage:
+        """The owner's threads, the last used first."""
+        query = select(threads).where(threads.c.owner == owner)
+        if cursor is not None:
+            query = query.where(tuple_(threads.c.updated_at, threads.c.number) < tuple_(*place_of(cursor)))
+        query = query.order_by(threads.c.updated_at.desc(), threads.c.number.desc()).limit(limit + 1)
+        async with reading(self._engine) as connection:
+            rows = (await connection.execute(query)).all()
+        more = len(rows) > limit
+        return ThreadPage(
+            heads=tuple(head_of(row) for row in rows[:limit]),
+            cursor=cursor_of(rows[limit - 1].updated_at, rows[limit - 1].number) if more else None,
+        )
+
+    async def thread(
+        self, owner: str, thread_id: str, *, before: int | None = None, limit: int | None = LIVE_MESSAGES
+    ) -> Thread:
+        """A thread with its last messages, or those before a `seq`; without a limit all of them."""
+        async with reading(self._engine, much=limit is None) as connection:
+            row = await known_row(connection, owner, thread_id)
+            whole = both(messages, archived_messages)
+            query = select(whole).where(whole.c.thread == row.number).order_by(whole.c.seq.desc())
+            if before is not None:
+                query = query.where(whole.c.seq < before)
+            found = (await connection.execute(query.limit(limit))).all()[::-1]
+            kept = await turn_rows(connection, row.number, turns_of([one.seq for one in found]))
+        page = tuple(turn_bodies.message(one) for one in found)
+        look_ups = tuple(look_up for one in kept for look_up in turn_bodies.look_ups(one.look_ups))
+        earlier = page[0].seq if page and page[0].seq > 1 else None
+        return Thread(head=head_of(row), messages=page, retrieval_history=look_ups, earlier=earlier)
+
+    async def recent(self, owner: str, thread_id: str, most: int) -> tuple[Exchange, ...]:
+        """What was answered in the last `most` turns; refusals are no context, and neither is a damaged row."""
+        async with reading(self._engine) as connection:
+            row = await row_of(connection, owner, thread_id)
+            if row is None:
+                return ()
+            first = max(1, row.turn_count - most + 1)
+            said = await said_in(connection, row.number, first)
+            kept = await turn_rows(connection, row.number, (first, row.turn_count))
+        return tuple(
+            Exchange(
+                question=said[2 * one.number - 1].content,
+                answer=said[2 * one.number].content,
+                standalone=one.standalone,
+            )
+            for one in kept
+            if not one.refused and {2 * one.number - 1, 2 * one.number} <= said.keys()
+        )
+
+    async def turns(self, owner: str, thread_id: str) -> tuple[Turn, ...]:
+        """Every turn of a thread, in order."""
+        async with reading(self._engine, much=True) as connection:
+            row = await known_row(connection, owner, thread_id)
+            said = await said_in(connection, row.number, 1)
+            kept = await turn_rows(connection, row.number, (1, row.turn_count))
+        whole = [one for one in kept if {2 * one.number - 1, 2 * one.number} <= said.keys()]
+        return tuple(turn_bodies.turn(one, said) for one in whole)
+
+    async def reply(self, owner: str, run_id: str) -> Json | None:
+        """The reply that a run came to, as it was shown."""
+        whole = both(turns, archived_turns)
+        query = (
+            select(whole.c.reply)
+            .join_from(whole, threads, whole.c.thread == threads.c.number)
+            .where(whole.c.run_id == run_id, threads.c.owner == owner)
+        )
+        async with reading(self._engine) as connection:
+            body = (await connection.execute(query)).scalar()
+        return None if body is None else turn_bodies.read_object(body)
+
+    async def append(  # noqa: PLR0913  # what a turn is made of
+        self,
+        owner: str,
+        thread_id: str,
+        turn: Turn,
+        *,
+        known: bool,
+        beginning: Beginning,
+        filters: Json,
+        summary: str | None,
+    ) -> None:
+        """Keep a turn, whole. One that began in a thread which was deleted meanwhile is not kept."""
+        async with transaction(self._engine) as connection:
+            await self._leases.confirm(connection, owner, thread_id, turn.run_id)
+            await refuse_revoked(connection, owner)
+            if known:
+                number, count, seq = await _go_on(connection, (owner, thread_id), turn, filters, summary)
+            else:
+                number, count, seq = await _begin(connection, (owner, thread_id), turn, beginning, filters), 0, 0
+            reached("threads.begun")
+            await connection.execute(_MESSAGES, turn_bodies.message_rows(number, seq, turn))
+            reached("threads.said")
+            await connection.execute(_INSERT_TURN, turn_bodies.turn_row(number, count + 1, turn))
+            await put_away(connection, number, seq + 2 - LIVE_MESSAGES)
+            await settle(connection, turn.run_id)
+            reached("threads.before-commit")
+        reached("threads.kept")
+
+    async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:
+        """Give a thread another title or other metadata; one that was changed since it was read is a conflict."""
+        values: dict[str, Any] = {"version": threads.c.version + 1}
+        if change.title is not None:
+            values["title"] = change.title.strip()
+        if change.metadata is not None:
+            values["metadata"] = json.dumps(dict(change.metadata))
+        async with transaction(self._engine) as connection:
+            row = await known_row(connection, owner, thread_id, lock=True)
+            if change.version is not None and change.version != row.version:
+                raise Conflict(f"the thread is at version {row.version} by now; read it again, then change it")
+            await connection.execute(update(threads).where(threads.c.number == row.number).values(**values))
+            row = await known_row(connection, owner, thread_id)
+        return head_of(row)
+
+    async def summarise(self, owner: str, thread_id: str, summary: str) -> None:
+        """Give a thread a better summary of its topics."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(update(threads).where(*is_thread(owner, thread_id)).values(topic_summary=summary))
+
+    async def delete(self, owner: str, thread_id: str) -> None:
+        """Remove a thread and all that belongs to it."""
+        async with transaction(self._engine) as connection:
+            row = await known_row(connection, owner, thread_id, lock=True)
+            await _remove(connection, [row.number])
+            await connection.execute(
+                delete(turn_log).where(turn_log.c.owner == owner, turn_log.c.thread_id == thread_id)
+            )
+
+    async def forget(self, owner: str) -> int:
+        """Remove every thread of an owner and of its readers, and all that was tried; how many threads that were."""
+        async with transaction(self._engine) as connection:
+            own = select(threads.c.number).where(belongs(threads.c.owner, owner)).with_for_update()
+            numbers = list((await connection.execute(own)).scalars())
+            await _remove(connection, numbers)
+            for table in (turn_log, leases):
+                await connection.execute(delete(table).where(belongs(table.c.owner, owner)))
+        return len(numbers)
+
+    async def purge(self, before: str) -> int:
+        """Forget threads of every owner that were last used before a moment; how many that were."""
+        async with transaction(self._engine) as connection:
+            old = select(threads.c.number).where(threads.c.updated_at < before).with_for_update()
+            numbers = list((await connection.execute(old)).scalars())
+            await _remove(connection, numbers)
+            await connection.execute(delete(turn_log).where(turn_log.c.begun_at < before))
+        return len(numbers)
+
+    async def archive_idle(self, before: str) -> int:
+        """Move threads that were last used before a moment to the archive; how many that were."""
+        idle = select(threads.c.number).where(threads.c.archived == 0, threads.c.updated_at < before)
+        async with reading(self._engine) as connection:
+            numbers = (await connection.execute(idle)).scalars().all()
+        moved = 0
+        for number in numbers:
+            async with transaction(self._engine) as connection:
+                still = (threads.c.number == number) & (threads.c.archived == 0) & (threads.c.updated_at < before)
+                if (await connection.execute(update(threads).where(still).values(archived=1))).rowcount:
+                    await put_away(connection, number, None)
+                    moved += 1
+        return moved
+
+
+async def _begin(
+    connection: AsyncConnection, name: tuple[str, str], turn: Turn, beginning: Beginning, filters: Json
+) -> int:
+    """A thread with its first turn; under the lease nobody else can have begun it."""
+    new = {
+        "owner": name[0],
+        "thread_id": name[1],
+        "book_id": beginning.book_id,
+        "title": beginning.title,
+        "metadata": json.dumps(dict(beginning.metadata)),
+        "filters": json.dumps(dict(filters)),
+        "created_at": turn.asked_at,
+        "updated_at": turn.replied_at,
+        "turn_count": 1,
+        "last_seq": 2,
+        "archived": 0,
+        "version": 1,
+    }
+    made = await connection.execute(_BEGUN, new)
+    return int(made.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
+
+
+async def _go_on(
+    connection: AsyncConnection, name: tuple[str, str], turn: Turn, filters: Json, summary: str | None
+) -> tuple[int, int, int]:
+    """One more turn in a thread: its number, its turns and its last `seq` before this one."""
+    row = await row_of(connection, *name, lock=True)
+    if row is None:
+        raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")
+    if row.archived:
+        await bring_back(connection, row.number, row.last_seq - LIVE_MESSAGES)
+    gone_on = {
+        "of_number": row.number,
+        "updated_at": turn.replied_at,
+        "turn_count": row.turn_count + 1,
+        "last_seq": row.last_seq + 2,
+        "filters": json.dumps(dict(filters)),
+        "topic_summary": summary or row.topic_summary,
+    }
+    await connection.execute(_GONE_ON, gone_on)
+    return row.number, row.turn_count, row.last_seq
+
+
+async def _remove(connection: AsyncConnection, numbers: Sequence[int]) -> None:
+    for start in range(0, len(numbers), 500):  # SQLite limits the variables of one statement
+        some = numbers[start : start + 500]
+        for table in (messages, archived_messages, turns, archived_turns):
+            await connection.execute(delete(table).where(table.c.thread.in_(some)))
+        await connection.execute(delete(threads).where(threads.c.number.in_(some)))

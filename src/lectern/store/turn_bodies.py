@@ -1,0 +1,90 @@
+"""Turns as the database keeps them. JSON is written in ASCII, because a database may not hold every character; a row
+that somebody damaged reads as an empty one and is said so in the log."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row
+
+from lectern.domain.replies import LookUp
+from lectern.domain.threads import Json, Message, Turn
+
+log = logging.getLogger("lectern.store")
+
+
+def message(row: Row[Any]) -> Message:
+    """A message."""
+    return Message(seq=row.seq, role=row.role, content=row.content, timestamp=row.timestamp, confidence=row.confidence)
+
+
+def message_rows(thread: int, seq: int, turn: Turn) -> list[dict[str, Any]]:
+    """The two messages of a turn, after a `seq`."""
+    shared = {"thread": thread, "confidence": None}
+    asked = {"seq": seq + 1, "role": "user", "content": storable(turn.question), "timestamp": turn.asked_at}
+    answered = {"seq": seq + 2, "role": "assistant", "content": storable(turn.answer), "timestamp": turn.replied_at}
+    return [{**shared, **asked}, {**shared, **answered, "confidence": turn.confidence}]
+
+
+def turn_row(thread: int, number: int, turn: Turn) -> dict[str, Any]:
+    """What else is kept of it."""
+    return {
+        "thread": thread,
+        "number": number,
+        "run_id": turn.run_id,
+        "refused": int(turn.refused),
+        "standalone": storable(turn.standalone),
+        "reply": json.dumps(dict(turn.reply)),
+        "look_ups": json.dumps([dataclasses.asdict(one) for one in turn.look_ups]),
+    }
+
+
+def turn(row: Row[Any], said: Mapping[int, Message]) -> Turn:
+    """A turn, with its messages."""
+    asked, answered = said[2 * row.number - 1], said[2 * row.number]
+    return Turn(
+        run_id=row.run_id,
+        question=asked.content,
+        standalone=row.standalone,
+        answer=answered.content,
+        refused=bool(row.refused),
+        confidence=answered.confidence or 0.0,
+        asked_at=asked.timestamp,
+        replied_at=answered.timestamp,
+        reply=read_object(row.reply),
+        look_ups=look_ups(row.look_ups),
+        number=row.number,
+    )
+
+
+def read_object(body: str) -> Json:
+    """A JSON object: a reply as it was shown, a thread's filters or metadata."""
+    found: Json = _read(body, {})
+    return found
+
+
+def look_ups(body: str) -> tuple[LookUp, ...]:
+    """What was looked up for a turn."""
+    try:
+        return tuple(LookUp(**one) for one in _read(body, []))
+    except TypeError:
+        log.warning("a stored turn has look-ups that cannot be read; they are left out")
+        return ()
+
+
+def storable(text: str) -> str:
+    """Text that every database and every encoding can hold; what cannot be held is shown as a replacement character."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
+def _read(body: str, empty: Any) -> Any:  # noqa: ANN401  # JSON is any of its types
+    try:
+        found = json.loads(body)
+    except ValueError:
+        log.warning("a stored turn cannot be read (it is not JSON); it is shown empty")
+        return empty
+    return found if isinstance(found, type(empty)) else empty

@@ -1,0 +1,139 @@
+"""The turn log: every attempt at a turn, from before it begins. One that failed, was cancelled or was killed leaves its
+question here and nothing in the talk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import Row, bindparam, delete, exists, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from lectern.domain.clock import utc_now
+from lectern.domain.errors import Conflict
+from lectern.domain.threads import Run, RunState
+from lectern.store.database import NOTE, reading, transaction
+from lectern.store.leases import live
+from lectern.store.owners import belongs, refuse_revoked
+from lectern.store.tables import leases, turn_log
+from lectern.store.turn_bodies import storable
+
+# Made once: every turn needs them.
+_ATTEMPT = insert(turn_log)
+_REPLIED = (
+    update(turn_log)
+    .where(turn_log.c.run_id == bindparam("of_run"), turn_log.c.state == "running")
+    .values(state="replied", ended_at=bindparam("ended_at"))
+)
+
+
+class SqlTurnLog:
+    """The turn log in the SQL database."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine.execution_options(**{NOTE: True})
+        self._shared = engine.dialect.name != "sqlite"
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may end what this one carries on."""
+        return self._shared
+
+    async def begin(self, run: Run) -> bool:
+        """Write an attempt down; False where it has its reply. One that came to nothing may be repeated, and so may one
+        that a dead process left: whoever calls this has the thread, so nobody else is at it."""
+        values = {
+            "owner": run.owner,
+            "thread_id": run.thread_id,
+            "question": storable(run.question),
+            "state": "running",
+            "error": None,
+            "digest": run.digest,
+            "begun_at": run.begun_at,
+            "ended_at": None,
+        }
+        try:
+            async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, run.owner)
+                await connection.execute(_ATTEMPT, {"run_id": run.run_id, **values})
+        except IntegrityError:
+            open_again = (turn_log.c.state != "replied") & (turn_log.c.thread_id == run.thread_id)
+            async with transaction(self._engine) as connection:
+                await refuse_revoked(connection, run.owner)
+                again = update(turn_log).where(turn_log.c.run_id == run.run_id, open_again).values(**values)
+                return bool((await connection.execute(again)).rowcount)
+        return True
+
+    async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
+        """The attempt came to nothing; one that has its reply keeps it."""
+        async with transaction(self._engine) as connection:
+            running = (turn_log.c.run_id == run_id) & (turn_log.c.state == "running")
+            await connection.execute(
+                update(turn_log).where(running).values(state=state, error=error, ended_at=utc_now())
+            )
+
+    async def end_all_of(self, owner: str, error: str) -> None:
+        """Every attempt of this owner's, and of its readers, is cancelled; whoever carries it on will hear of it."""
+        running = belongs(turn_log.c.owner, owner) & (turn_log.c.state == "running")
+        values = {"state": "cancelled", "error": error, "ended_at": utc_now()}
+        async with transaction(self._engine) as connection:
+            await connection.execute(update(turn_log).where(running).values(**values))
+
+    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""
+        own = turn_log.c.state.in_(("running", "replied", "error"))  # what only whoever carries it on writes
+        query = select(turn_log.c.run_id).where(turn_log.c.run_id.in_(run_ids), own)
+        async with reading(self._engine) as connection:
+            return frozenset(run_ids) - set((await connection.execute(query)).scalars())
+
+    async def run(self, owner: str, run_id: str) -> Run | None:
+        """An attempt of this owner's."""
+        query = select(turn_log).where(turn_log.c.run_id == run_id, turn_log.c.owner == owner)
+        async with reading(self._engine) as connection:
+            row = (await connection.execute(query)).first()
+            if row is None:
+                return None
+            dead = row.state == "running" and self._shared and not await _held(connection, run_id)
+        return _run(row, "interrupted") if dead else _run(row, row.state)
+
+    async def sweep(self) -> int:
+        """At the start of a process: attempts that nobody carries on any more were interrupted; how many that were."""
+        dead = turn_log.c.state == "running"
+        if self._shared:
+            dead &= ~exists().where(leases.c.run_id == turn_log.c.run_id, live())
+        async with transaction(self._engine) as connection:
+            swept = await connection.execute(
+                update(turn_log).where(dead).values(state="interrupted", error="the process ended", ended_at=utc_now())
+            )
+        return swept.rowcount
+
+    async def purge(self, before: str) -> None:
+        """Forget attempts that ended before a moment."""
+        async with transaction(self._engine) as connection:
+            await connection.execute(delete(turn_log).where(turn_log.c.ended_at < before))
+
+
+async def settle(connection: AsyncConnection, run_id: str) -> None:
+    """Within the transaction that keeps a turn: the attempt has its reply, unless somebody cancelled it meanwhile."""
+    done = await connection.execute(_REPLIED, {"of_run": run_id, "ended_at": utc_now()})
+    if not done.rowcount:
+        raise Conflict("the run was cancelled while the answer was being made; nothing was kept")
+
+
+async def _held(connection: AsyncConnection, run_id: str) -> bool:
+    query = select(leases.c.run_id).where(leases.c.run_id == run_id, live())
+    return (await connection.execute(query)).first() is not None
+
+
+def _run(row: Row[tuple[object, ...]], state: RunState) -> Run:
+    return Run(
+        run_id=row.run_id,
+        owner=row.owner,
+        thread_id=row.thread_id,
+        question=row.question,
+        state=state,
+        error=row.error,
+        digest=row.digest,
+        begun_at=row.begun_at,
+        ended_at=row.ended_at,
+    )

@@ -1,0 +1,56 @@
+"""The vector cache: a text that was embedded once, by the same embedder, is never embedded again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from lectern.domain.chunks import Vector
+from lectern.domain.failpoints import reached
+from lectern.store.bodies import vector_from_bytes, vector_to_bytes
+from lectern.store.inline_sqlite import LONG
+from lectern.store.tables import vectors
+
+SLICE = 500  # SQLite limits the variables of one statement
+
+
+class SqlVectorCache:
+    """Vectors by key in the SQL database."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
+        """Those of `keys` that are known."""
+        known: dict[str, Vector] = {}
+        async with self._engine.execution_options(**{LONG: True}).connect() as connection:
+            for start in range(0, len(keys), SLICE):
+                query = select(vectors).where(vectors.c.key.in_(keys[start : start + SLICE]))
+                for row in await connection.execute(query):
+                    known[row.key] = vector_from_bytes(row.vector)
+        return known
+
+    async def remember(self, fresh: Mapping[str, Vector]) -> None:
+        """Keep these; a known key gets the new vector."""
+        keys = list(fresh)
+        rows = [{"key": key, "vector": vector_to_bytes(vector)} for key, vector in fresh.items()]
+        if not rows:
+            return
+        async with self._engine.begin() as connection:
+            for start in range(0, len(keys), SLICE):
+                await connection.execute(delete(vectors).where(vectors.c.key.in_(keys[start : start + SLICE])))
+            await connection.execute(insert(vectors), rows)
+            reached("vectors.before-remember")
+        reached("vectors.remembered")
+
+    async def prune(self, used: AbstractSet[str]) -> int:
+        """Forget every vector but these; how many that were."""
+        async with self._engine.execution_options(**{LONG: True}).begin() as connection:
+            known = (await connection.execute(select(vectors.c.key))).scalars().all()
+            unused = [key for key in known if key not in used]
+            for start in range(0, len(unused), SLICE):
+                await connection.execute(delete(vectors).where(vectors.c.key.in_(unused[start : start + SLICE])))
+        return len(unused)
