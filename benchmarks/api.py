@@ -135,7 +135,7 @@ async def chats(address: str, questions: list[str], within: float = 0.0) -> list
     """Milliseconds of every turn of 20 talks, where the model was asked; they begin within so many seconds."""
     took: list[float] = []
 
-    async def talk(first: int) -> None:
+    async def conversations(first: int) -> None:
         await asyncio.sleep(first * within / CHATS)
         line = Line(address)
         for turn in range(TURNS):
@@ -147,7 +147,7 @@ async def chats(address: str, questions: list[str], within: float = 0.0) -> list
                 took.append(spent)
         line.close()
 
-    await asyncio.gather(*(talk(number) for number in range(CHATS)))
+    await asyncio.gather(*(conversations(number) for number in range(CHATS)))
     return took
 
 
@@ -156,7 +156,7 @@ async def straight(model: str, size: int, within: float = 0.0) -> list[float]:
     took: list[float] = []
     body = {"model": "any", "messages": [{"role": "user", "content": "x" * size}]}
 
-    async def talk(first: int) -> None:
+    async def conversations(first: int) -> None:
         await asyncio.sleep(first * within / CHATS)
         line = Line(model)
         for _ in range(TURNS):
@@ -165,7 +165,7 @@ async def straight(model: str, size: int, within: float = 0.0) -> list[float]:
             took.append((time.perf_counter() - begun) * 1000)
         line.close()
 
-    await asyncio.gather(*(talk(number) for number in range(CHATS)))
+    await asyncio.gather(*(conversations(number) for number in range(CHATS)))
     return took
 
 

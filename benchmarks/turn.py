@@ -20,9 +20,9 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the scripted endpoint lives with the tests
 
-from lectern.domain.replies import Question
 from lectern.domain.replies import Answer
 from lectern.app.settings import Settings
+from lectern.app.lectern import Lectern
 from lectern.app.open import open_lectern
 from tests.fakeai import Said, Step, fake_ai
 
@@ -36,6 +36,12 @@ def first_sentence(body: dict[str, Any]) -> Said:
     return Said(text=f"{lines[0]} [1]")
 
 
+async def streamed(lectern: Lectern, question: str) -> None:
+    """A turn to its last event."""
+    async for _ in lectern.stream(question):
+        pass
+
+
 async def main(home: Path, questions: list[str]) -> None:
     """Ask each question streamed and not, and print a table."""
     with fake_ai() as ai:
@@ -45,12 +51,12 @@ async def main(home: Path, questions: list[str]) -> None:
             rows: dict[str, list[float]] = {"bare call": [], "turn": [], "turn, streamed": []}
             answered = 0
             for question in [questions[0], *questions]:
-                reply, took = await timed(lectern.reply(Question(text=question)))
+                reply, took = await timed(lectern.ask(question))
                 if not isinstance(reply, Answer):
                     continue  # refused: no model was called
                 answered += 1
                 rows["turn"].append(took)
-                rows["turn, streamed"].append((await timed(lectern.reply(Question(text=question, stream=True))))[1])
+                rows["turn, streamed"].append((await timed(streamed(lectern, question)))[1])
                 body = ai.received[-1].body | {"stream": False}
                 headers = {"authorization": "Bearer none"}
                 call = bare.post(f"{ai.url}/v1/chat/completions", json=body, headers=headers)

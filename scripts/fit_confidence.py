@@ -25,7 +25,7 @@ from confidence_trials import Trial, trials
 
 import lectern
 from lectern import Settings, open_lectern
-from lectern.app.open import Lectern
+from lectern.app.lectern import Lectern
 from lectern.confidence import signals
 from lectern.confidence.calibration import GENERIC, SHIPPED, Calibration, Labelled, fit, to_json
 from lectern.confidence.scores import auroc, ece, interval, share_below

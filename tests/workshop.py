@@ -10,7 +10,7 @@ from typing import Any
 
 import qdrant_edge
 
-from lectern.app.collections import OpenShelf
+from lectern.app.collections import OpenCollections
 from lectern.domain.errors import ConfigError
 from lectern.domain.jobs import Finished, IngestionJob, Mode
 from lectern.domain.scope import ChunkFilter
@@ -19,9 +19,9 @@ from lectern.index.edge import compile_filter as edge_filter
 from lectern.index.schema import DENSE, LEXICAL, collection_name
 from lectern.index.server import CHUNK_ID, ServerIndex, generation_of
 from lectern.index.server import compile_filter as server_filter
-from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
+from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest
 from lectern.ingestion.replacing import recover_all, verify_all
-from lectern.ports.index import ChunkIndex, Embedder, Stand
+from lectern.ports.index import ChunkIndex, Embedder, Serving
 from lectern.reading.rules import ReadingRules
 from lectern.schemas.payload import to_payload
 from lectern.store.database import open_database, sqlite_url
@@ -36,7 +36,7 @@ TIMES = {"created_at", "updated_at", "version", "embedded_at"}
 
 
 @asynccontextmanager
-async def workshop(home: Path, embedder: Embedder | None = None, *, server: bool = False) -> AsyncIterator[Workshop]:
+async def workshop(home: Path, embedder: Embedder | None = None, *, server: bool = False) -> AsyncIterator[IngestDeps]:
     """Everything an ingestion works with, below this folder; what a kill left half done is completed first."""
     home.mkdir(parents=True, exist_ok=True)
     embedder = embedder or WordEmbedder()
@@ -53,19 +53,23 @@ async def workshop(home: Path, embedder: Embedder | None = None, *, server: bool
 
         name = collection_name("test", embedder.fingerprint)
         index = await stack.enter_async_context(open_index(name, embedder.dimensions))
-        shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), open_index, build)
+        collections = OpenCollections(stack, Serving(embedder=embedder, index=index), open_index, build)
         ledger = SqlLedger(engine)
         locks = SqlBookLocks(engine)
-        await recover_all(ledger, shelf, locks)
-        await verify_all(ledger, shelf, locks)
-        yield Workshop(ledger=ledger, shelf=shelf, vectors=SqlVectorCache(engine), rules=ReadingRules(), locks=locks)
+        await recover_all(ledger, collections, locks)
+        await verify_all(ledger, collections, locks)
+        yield IngestDeps(
+            ledger=ledger, collections=collections, vectors=SqlVectorCache(engine), rules=ReadingRules(), locks=locks
+        )
 
 
-async def run(shop: Workshop, folder: Path, mode: Mode = "incremental", *, replace: bool = True) -> IngestionJob:
+async def run(
+    ingest_deps: IngestDeps, folder: Path, mode: Mode = "incremental", *, replace: bool = True
+) -> IngestionJob:
     """One whole ingestion."""
     request = IngestRequest(folder=folder, book_id="book", mode=mode, replace=replace)
     job: IngestionJob | None = None
-    async for event in ingest(request, shop):
+    async for event in ingest(request, ingest_deps):
         if isinstance(event, Finished):
             job = event.job
     assert job is not None, "an ingestion ends with Finished"
@@ -101,9 +105,9 @@ class Held(str):
     __hash__ = str.__hash__
 
 
-async def content(shop: Workshop, book_id: str = "book") -> list[Held]:
+async def content(ingest_deps: IngestDeps, book_id: str = "book") -> list[Held]:
     """What the index holds, vectors and words included, without the moments at which it got there."""
-    index = shop.shelf.current.index
+    index = ingest_deps.collections.current.index
     stored = await index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
     points = await _points(index, book_id)
     found = []
@@ -138,10 +142,10 @@ async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
     }
 
 
-async def agreement(shop: Workshop, book_id: str = "book") -> None:
+async def agreement(ingest_deps: IngestDeps, book_id: str = "book") -> None:
     """Index and ledger name the same chunks."""
-    held = await shop.shelf.current.index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
-    records = await shop.ledger.records(book_id, shop.shelf.current.index.collection)
+    held = await ingest_deps.collections.current.index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
+    records = await ingest_deps.ledger.records(book_id, ingest_deps.collections.current.index.collection)
     listed = [chunk for record in records.values() for chunk in record.chunk_ids]
     assert sorted(stored.chunk.id for stored in held) == sorted(listed)
     assert len(listed) == len(set(listed))

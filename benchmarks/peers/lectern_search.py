@@ -13,7 +13,8 @@ from typing import Any
 
 import measuring
 
-from lectern.app.open import Lectern, open_lectern
+from lectern.app.lectern import Lectern
+from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.models.local.packaged_models import TOKENIZER, WEIGHTS
 
@@ -33,8 +34,8 @@ async def ask_all() -> dict[str, Any]:
 
 async def pieces(lectern: Lectern) -> int:
     """How many word pieces were embedded, the trail that each window begins with included."""
-    embedder = lectern.workshop.shelf.current.embedder
-    chunks = [stored.chunk for stored in await lectern.chunks()]
+    embedder = lectern.workshop.collections.current.embedder
+    chunks = [stored.chunk for stored in await lectern.app.library.chunks()]
     windows = [window for chunk in chunks for window in embedder.passages(chunk.trail, chunk.text)]
     return sum(measuring.pieces(windows, WEIGHTS / TOKENIZER))
 

@@ -1,4 +1,4 @@
-"""Makes the shipped network that finds answers, its card and its checksum, in `src/lectern/models/local/weights/finder/`.
+"""Makes the shipped network that finds answers, with its card and checksum, in `models/local/weights/finder/`.
 
     PYTHONPATH=scripts python -m finder.export WORK_FOLDER [TARGET_FOLDER]
 

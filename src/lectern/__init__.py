@@ -13,44 +13,85 @@ from lectern.version import __version__
 
 if TYPE_CHECKING:
     from lectern.answering import views
-    from lectern.app.open import Lectern, open_lectern
+    from lectern.app.lectern import Lectern
+    from lectern.app.open import open_lectern
     from lectern.app.settings import Settings
-    from lectern.domain.errors import LecternError
-    from lectern.domain.replies import Answer, Exchange, Refusal
+    from lectern.domain.errors import (
+        BadInput,
+        BadManifest,
+        BookNotFound,
+        Busy,
+        Cancelled,
+        ConfigError,
+        Conflict,
+        Forbidden,
+        IndexDamaged,
+        IndexMismatch,
+        InUse,
+        JobCancelled,
+        JobFailed,
+        LecternError,
+        ModelDamaged,
+        Overloaded,
+        ProviderError,
+        ProviderRefused,
+        ProviderTimeout,
+        RateLimited,
+        SourceError,
+        StoreUnavailable,
+        TooMany,
+        Unauthorised,
+        UnknownBook,
+        UnknownJob,
+        UnknownLesson,
+        UnknownThread,
+        WrongBook,
+    )
+    from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
+    from lectern.domain.jobs import Finished, IngestionJob, LessonsIndexed, Planned
+    from lectern.domain.replies import (
+        Answer,
+        Citation,
+        Delta,
+        Entered,
+        EvidenceFound,
+        Exchange,
+        Refusal,
+        Replied,
+        Reply,
+        ReplyEvent,
+        Statement,
+    )
     from lectern.domain.scope import Scope
 
-_HOMES = {
-    "Answer": "lectern.domain.replies",
-    "Exchange": "lectern.domain.replies",
-    "Lectern": "lectern.app.open",
-    "LecternError": "lectern.domain.errors",
-    "Refusal": "lectern.domain.replies",
-    "Scope": "lectern.domain.scope",
-    "Settings": "lectern.app.settings",
-    "open_lectern": "lectern.app.open",
+_MODULE_OF = {
+    "lectern.app.lectern": "Lectern",
+    "lectern.app.open": "open_lectern",
+    "lectern.app.settings": "Settings",
+    "lectern.domain.errors": (
+        "BadInput BadManifest BookNotFound Busy Cancelled ConfigError Conflict Forbidden IndexDamaged IndexMismatch "
+        "InUse JobCancelled JobFailed LecternError ModelDamaged Overloaded ProviderError ProviderRefused "
+        "ProviderTimeout RateLimited SourceError StoreUnavailable TooMany Unauthorised UnknownBook UnknownJob "
+        "UnknownLesson UnknownThread WrongBook"
+    ),
+    "lectern.domain.evidence": "ConfidenceMetrics Findings Hit",
+    "lectern.domain.jobs": "Finished IngestionJob LessonsIndexed Planned",
+    "lectern.domain.replies": (
+        "Answer Citation Delta Entered EvidenceFound Exchange Refusal Replied Reply ReplyEvent Statement"
+    ),
+    "lectern.domain.scope": "Scope",
 }
-_MODULES = {"views": "lectern.answering.views"}
+_HOMES = {name: module for module, names in _MODULE_OF.items() for name in names.split()}
 
-__all__ = [
-    "Answer",
-    "Exchange",
-    "Lectern",
-    "LecternError",
-    "Refusal",
-    "Scope",
-    "Settings",
-    "__version__",
-    "open_lectern",
-    "views",
-]
+__all__ = [*sorted(_HOMES), "__version__", "views"]  # noqa: PLE0604  # the table above is the list
 
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used: `lectern --help` must not pay for what it does not need."""
-    if name not in _HOMES and name not in _MODULES:
-        raise AttributeError(f"module 'lectern' has no attribute {name!r}")
     from importlib import import_module
 
-    if name in _MODULES:
-        return import_module(_MODULES[name])
+    if name == "views":
+        return import_module("lectern.answering.views")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lectern' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from lectern.app.open import Lectern, open_lectern
+from lectern.app.lectern import Lectern
+from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
+from lectern.domain.replies import Replied, Reply
 from tests.fakeai import FakeAI
 
 KEY = "sk-canary-51d0c7b2e94f4a6b8c3d2e1f0a9b8c7d"
@@ -74,3 +76,11 @@ def chats(ai: FakeAI) -> list[dict[str, Any]]:
 def tool_outputs(body: dict[str, Any]) -> list[dict[str, Any]]:
     """What tools answered, as the model sees it."""
     return [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
+
+
+async def reply_to(lectern: Lectern, text: str, *, stream: bool, **options: Any) -> Reply:
+    """The reply to a question, asked at once or streamed."""
+    if not stream:
+        return await lectern.ask(text, **options)
+    replies = [event.reply async for event in lectern.stream(text, **options) if isinstance(event, Replied)]
+    return replies[-1]

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from lectern.app.open import Lectern, open_lectern
+from lectern.app.lectern import Lectern
+from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.domain.errors import ProviderError
 from lectern.domain.replies import Answer
@@ -117,7 +118,7 @@ async def test_no_planted_instruction_gets_anywhere(tmp_path: Path, ai: FakeAI) 
         await lectern.ingest(write_book(tmp_path / "widgets", lessons), book="widgets")
         await lectern.ingest(write_book(tmp_path / "other", {"m/1-vault.md": f"# Vault\n\n{OTHER}\n"}), book="other")
         cases = 0
-        for stored in await lectern.chunks("widgets"):
+        for stored in await lectern.app.library.chunks("widgets"):
             if stored.chunk.chunk_index:
                 continue
             for attack in ATTACKS:

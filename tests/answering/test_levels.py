@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lectern.app.open import Lectern, open_lectern
+from lectern.app.lectern import Lectern
+from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.confidence.policies import level_of, policy_for
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.domain.replies import Answer, Delta, Question, Refusal, Replied, Reply
-from lectern.domain.scope import Scope
+from lectern.domain.replies import Answer, Delta, Refusal, Replied, Reply
 from tests.answering.talking import write_book
 
 ASKED = "How many images does the camera publish every second?"
@@ -37,7 +37,7 @@ class Sure:
 
 
 @asynccontextmanager
-async def shelf(tmp_path: Path, **sure: float) -> AsyncIterator[Lectern]:
+async def collections(tmp_path: Path, **sure: float) -> AsyncIterator[Lectern]:
     """The same book under several names, with a confidence for each."""
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         for book in sure:
@@ -46,14 +46,14 @@ async def shelf(tmp_path: Path, **sure: float) -> AsyncIterator[Lectern]:
         async def policy(book: str) -> Sure:
             return Sure(sure[book])
 
-        lectern.late["staff"] = replace(lectern.staff(), policy=policy, second_look=None)
+        lectern.app.ask_deps = replace(lectern.app.ask_deps, policy=policy, second_look=None)
         yield lectern
 
 
 async def asked(lectern: Lectern, book: str) -> tuple[str, Reply]:
     """What was streamed, and the reply."""
     streamed, reply = "", None
-    async for event in lectern.answering(Question(text=ASKED, scope=Scope(book_id=book), stream=True)):
+    async for event in lectern.stream(ASKED, book=book):
         streamed += event.text if isinstance(event, Delta) else ""
         reply = event.reply if isinstance(event, Replied) else reply
     assert reply is not None
@@ -63,9 +63,9 @@ async def asked(lectern: Lectern, book: str) -> tuple[str, Reply]:
 @pytest.mark.parametrize(("confidence", "warned"), [(0.6, True), (0.749, True), (0.75, False), (0.9, False)])
 async def test_the_disclaimer_stands_above_a_low_answer(tmp_path: Path, confidence: float, warned: bool) -> None:
     """A paragraph of its own, streamed as it is kept: glued to a row or a list it would break both."""
-    async with shelf(tmp_path, own=confidence) as lectern:
+    async with collections(tmp_path, own=confidence) as lectern:
         streamed, reply = await asked(lectern, "own")
-        opening = f"{lectern.settings.disclaimer}\n\n"
+        opening = f"{lectern.app.settings.disclaimer}\n\n"
 
     assert isinstance(reply, Answer)
     assert "30 images" in reply.text
@@ -78,7 +78,7 @@ async def test_the_disclaimer_stands_above_a_low_answer(tmp_path: Path, confiden
 )
 async def test_another_book_is_named_where_it_answers_well(tmp_path: Path, confidence: float, named: bool) -> None:
     """Whoever is sent to another book must find the answer there, not a guess with a warning."""
-    async with shelf(tmp_path, own=0.1, other=confidence) as lectern:
+    async with collections(tmp_path, own=0.1, other=confidence) as lectern:
         _, reply = await asked(lectern, "own")
 
     assert isinstance(reply, Refusal)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lectern.app.open import Lectern
+from lectern.app.lectern import Lectern
 from lectern.domain.errors import BadInput, ProviderError
-from lectern.domain.replies import Answer, Delta, Exchange, Question, Refusal, Replied
+from lectern.domain.replies import Answer, Delta, Exchange, Refusal, Replied
 from lectern.domain.scope import Scope
-from tests.answering.talking import KEY, chats, talking, tool_outputs
+from tests.answering.talking import KEY, chats, reply_to, talking, tool_outputs
 from tests.fakeai import FakeAI, Said, Step, calling, fake_ai, saying
 
 NODE = "A node is a process that computes."
@@ -70,7 +70,7 @@ async def test_the_model_may_look_further(tmp_path: Path, ai: FakeAI, *, stream:
     further = calling("retrieve_documentation", query="how strong is the gripper", top_k=3)
     ai.script(Step(say=further), then=Step(say=saying("The gripper closes with a force of 40 newtons. [2]")))
     async with talking(tmp_path, ai) as lectern:
-        reply = await lectern.reply(Question(text="What is a node?", top_k=1, stream=stream))
+        reply = await reply_to(lectern, "What is a node?", top_k=1, stream=stream)
 
     assert isinstance(reply, Answer)
     assert [one.hit.chunk.source_file for one in reply.citations] == ["arm/01-gripper.md"]
@@ -87,7 +87,7 @@ async def test_filters_hold_whatever_the_model_asks_for(tmp_path: Path, ai: Fake
             Step(say=calling("read_lesson", parent_doc_id=gripper.parent_doc_id)),
             then=Step(say=saying("The gripper closes with a force of 40 newtons. [1]")),
         )
-        reply = await lectern.ask("What is a node?", scope=Scope(module_filter="ros2"))
+        reply = await lectern.ask("What is a node?", scope=Scope(module="ros2"))
 
     assert all("gripper closes" not in json.dumps(body) for body in chats(ai))
     assert tool_outputs(chats(ai)[-1])[-1]["error"]
@@ -104,7 +104,7 @@ async def test_the_model_cannot_lower_the_threshold(tmp_path: Path, ai: FakeAI) 
         then=Step(say=saying(f"{NODE} [1]")),
     )
     async with talking(tmp_path, ai) as lectern:
-        reply = await lectern.reply(Question(text="What is a node?", similarity_threshold=0.35))
+        reply = await lectern.ask("What is a node?", similarity_threshold=0.35)
 
     [_, further, refused, mistyped] = tool_outputs(chats(ai)[-1])
     assert all(one["similarity_score"] >= 0.0 for one in further["results"])
@@ -212,7 +212,7 @@ async def test_every_fault_of_a_model_is_one_error(tmp_path: Path, ai: FakeAI, f
 async def outcome(lectern: Lectern, *, stream: bool) -> str:
     """What the reader gets to see of a turn that goes wrong."""
     try:
-        reply = await lectern.reply(Question(text="What is a node?", stream=stream))
+        reply = await reply_to(lectern, "What is a node?", stream=stream)
     except ProviderError as exc:
         return str(exc)
     assert isinstance(reply, Refusal)
@@ -225,8 +225,8 @@ async def test_a_turn_has_a_budget(tmp_path: Path, ai: FakeAI) -> None:
     async with talking(tmp_path, ai) as lectern:
         from dataclasses import replace
 
-        staff = lectern.staff()
-        lectern.late["staff"] = replace(staff, rules=replace(staff.rules, budget=0.5))
+        deps = lectern.app.ask_deps
+        lectern.app.ask_deps = replace(deps, rules=replace(deps.rules, budget=0.5))
         with pytest.raises(ProviderError, match="ask again"):
             await lectern.ask("What is a node?")
 
@@ -275,8 +275,8 @@ async def test_a_refusal_looks_beyond_the_filters_whoever_decided_it(tmp_path: P
     """Also where the draft had nothing to stand on; and the reply says which filters held."""
     ai.script(then=Step(say=saying("Dolphins built it in Atlantis. [1]")))
     async with talking(tmp_path, ai) as lectern:
-        reply = await lectern.ask("How strong is the gripper?", scope=Scope(hardware_tier_filter=2))
-        served = await lectern.ask("What is a service?", scope=Scope(module_filter="ros2"))
+        reply = await lectern.ask("How strong is the gripper?", scope=Scope(tier=2))
+        served = await lectern.ask("What is a service?", scope=Scope(module="ros2"))
 
     assert isinstance(reply, Refusal)
     assert [one.title for one in reply.outside_scope] == ["The gripper"]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lectern.app.open import Lectern, open_lectern
+from lectern.app.lectern import Lectern
+from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
-from lectern.domain.replies import Answer, EvidenceFound, Question, Refusal, Replied, Reply
+from lectern.domain.replies import Answer, EvidenceFound, Refusal, Replied, Reply
 from lectern.domain.scope import Scope
 from tests.answering.talking import KEY, write_book
 
@@ -19,7 +20,7 @@ NEAR = "Who sells the camera, and what does the camera cost?"
 async def asked(lectern: Lectern, text: str, scope: Scope) -> tuple[EvidenceFound | None, Reply]:
     """The evidence that was shown and the reply."""
     found, reply = None, None
-    async for event in lectern.answering(Question(text=text, scope=scope)):
+    async for event in lectern.stream(text, scope=scope):
         found = event if isinstance(event, EvidenceFound) else found
         reply = event.reply if isinstance(event, Replied) else reply
     assert reply is not None
@@ -34,7 +35,7 @@ async def test_a_near_miss_is_refused_before_anything_is_quoted(tmp_path: Path) 
             await lectern.ingest(write_book(tmp_path / book), book=book)
         _, answer = await asked(lectern, COVERED, Scope(book_id="robots"))
         found, refusal = await asked(lectern, NEAR, Scope(book_id="robots"))
-        _, filtered = await asked(lectern, NEAR, Scope(book_id="robots", module_filter="ros2"))
+        _, filtered = await asked(lectern, NEAR, Scope(book_id="robots", module="ros2"))
 
     assert isinstance(answer, Answer)
     assert "30 images" in answer.text
@@ -63,7 +64,7 @@ async def test_only_quoting_by_the_calibrated_policy_takes_it(
 ) -> None:
     """A language model reads the passages itself, and the design documents' rules stay as they are."""
     async with open_lectern(Settings(home=tmp_path / "home", **settings)) as lectern:  # type: ignore[arg-type]  # by name
-        assert (lectern.staff().second_look is not None) is taken
+        assert (lectern.app.ask_deps.second_look is not None) is taken
 
 
 async def test_what_the_outline_answers_is_not_looked_at_again(tmp_path: Path) -> None:

@@ -33,17 +33,17 @@ async def test_no_provider_is_called(tmp_path: Path) -> None:
     with fake_ai() as ai:
         async with talking(tmp_path, ai) as lectern:
             _unload()
-            await lectern.warm()
+            await lectern.app.warm()
             assert _loaded() == (1, 1)
             assert ai.received == []
-            assert "staff" in lectern.late
+            assert "ask_deps" in vars(lectern.app)
 
 
 async def test_the_offline_model_has_its_finder(tmp_path: Path) -> None:
     """Who only quotes looks twice, so the second look is loaded as well."""
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         _unload()
-        await lectern.warm()
+        await lectern.app.warm()
         assert _loaded() == (2, 1)
 
 

@@ -13,7 +13,8 @@ from fastapi import FastAPI
 
 from lectern.api import errors
 from lectern.api.app import create_app
-from lectern.app.open import Lectern, open_lectern
+from lectern.app.lectern import Lectern
+from lectern.app.open import open_lectern
 from lectern.domain.errors import BadInput, IndexDamaged, IndexMismatch, LecternError, ProviderError, RateLimited
 from lectern.index.edge import EdgeIndex
 
@@ -111,7 +112,7 @@ async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path
     from lectern.domain.scope import ChunkFilter
 
     async with served(tmp_path) as (lectern, client):
-        index, where = lectern.workshop.shelf.current.index, ChunkFilter(book_id="tiny")
+        index, where = lectern.workshop.collections.current.index, ChunkFilter(book_id="tiny")
         held = await index.read(lambda view: view.chunks(where))
 
         async def commit() -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from lectern.domain.errors import BadInput, UnknownBook
-from lectern.domain.scope import ChunkFilter, Scope, SearchQuery
-from lectern.ingestion.ingest import IngestRequest, Workshop, ingest
+from lectern.domain.scope import ChunkFilter, SearchQuery
+from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest
 from lectern.retrieval.search import HybridSearch
+from lectern.schemas.scope import scope_from
 from tests.workshop import workshop
 
 
@@ -45,7 +46,7 @@ LESSON = (
 )
 
 
-async def library(shop: Workshop, folder: Path, *books: str) -> HybridSearch:
+async def library(ingest_deps: IngestDeps, folder: Path, *books: str) -> HybridSearch:
     """Books of two lessons each, for tier 1 and tier 3; the first book's readers have tier 2 unless they say more."""
     for number, name in enumerate(books):
         home = folder / name
@@ -55,14 +56,14 @@ async def library(shop: Workshop, folder: Path, *books: str) -> HybridSearch:
         for tier, level, layer in ((1, "A2", "L1"), (3, "B2", "L3")):
             text = LESSON.format(tier=tier, level=level, layer=layer, word=f"{name}-tier-{tier}")
             (home / "mod" / f"0{tier}-x.md").write_text(text, encoding="utf-8")
-        async for _ in ingest(IngestRequest(folder=home), shop):
+        async for _ in ingest(IngestRequest(folder=home), ingest_deps):
             pass
-    return HybridSearch(shop.shelf, shop.ledger, "two")
+    return HybridSearch(ingest_deps.collections, ingest_deps.ledger, "two")
 
 
 async def tiers(search: HybridSearch, **scope: object) -> list[int]:
     """The tiers of what is found, and that the response says what was applied."""
-    found = await search(SearchQuery(text="the robot", scope=Scope(**scope), limit=20))  # type: ignore[arg-type]  # fields by name
+    found = await search(SearchQuery(text="the robot", scope=scope_from(scope), limit=20))
     assert all(hit.chunk.hardware_tier <= found.where.max_tier for hit in found.hits)
     assert {hit.chunk.book_id for hit in found.hits} <= {found.where.book_id}
     return sorted(hit.chunk.hardware_tier for hit in found.hits)
@@ -70,8 +71,8 @@ async def tiers(search: HybridSearch, **scope: object) -> list[int]:
 
 async def test_the_manifests_reader_is_assumed_where_none_is_named(tmp_path: Path) -> None:
     """`[reader] hardware_tier` narrows a search that names no tier; one that does is taken at its word."""
-    async with workshop(tmp_path / "home") as shop:
-        search = await library(shop, tmp_path, "one", "two")
+    async with workshop(tmp_path / "home") as ingest_deps:
+        search = await library(ingest_deps, tmp_path, "one", "two")
 
         assert await tiers(search, book_id="one") == [1]
         assert await tiers(search, book_id="one", hardware_tier_filter=4) == [1, 3]
@@ -81,18 +82,18 @@ async def test_the_manifests_reader_is_assumed_where_none_is_named(tmp_path: Pat
 
 async def test_the_default_book_is_searched_where_none_is_named(tmp_path: Path) -> None:
     """The configured book among several; the only one where there is but one; else an error that lists them."""
-    async with workshop(tmp_path / "home") as shop:
-        search = await library(shop, tmp_path, "one", "two")
+    async with workshop(tmp_path / "home") as ingest_deps:
+        search = await library(ingest_deps, tmp_path, "one", "two")
         found = await search(SearchQuery(text="the robot"))
         assert (found.where.book_id, {hit.chunk.book_id for hit in found.hits}) == ("two", {"two"})
 
         with pytest.raises(BadInput, match="one, two"):
-            await HybridSearch(shop.shelf, shop.ledger)(SearchQuery(text="the robot"))
+            await HybridSearch(ingest_deps.collections, ingest_deps.ledger)(SearchQuery(text="the robot"))
         with pytest.raises(UnknownBook, match="one, two"):
-            await HybridSearch(shop.shelf, shop.ledger, "three")(SearchQuery(text="the robot"))
-    async with workshop(tmp_path / "single") as shop:
-        await library(shop, tmp_path / "again", "one")
-        found = await HybridSearch(shop.shelf, shop.ledger, "two")(SearchQuery(text="the robot"))
+            await HybridSearch(ingest_deps.collections, ingest_deps.ledger, "three")(SearchQuery(text="the robot"))
+    async with workshop(tmp_path / "single") as ingest_deps:
+        await library(ingest_deps, tmp_path / "again", "one")
+        found = await HybridSearch(ingest_deps.collections, ingest_deps.ledger, "two")(SearchQuery(text="the robot"))
         assert found.where.book_id == "one"
 
 
@@ -123,8 +124,8 @@ async def test_an_unknown_value_is_an_error_that_names_what_exists(
     tmp_path: Path, scope: dict[str, object], field: str, names: str
 ) -> None:
     """Through a real search: never an empty answer, and never a broader one."""
-    async with workshop(tmp_path / "home") as shop:
-        search = await library(shop, tmp_path, "one", "two")
+    async with workshop(tmp_path / "home") as ingest_deps:
+        search = await library(ingest_deps, tmp_path, "one", "two")
         with pytest.raises(BadInput) as raised:
             await tiers(search, **{"book_id": "one", **scope})
 
@@ -134,8 +135,8 @@ async def test_an_unknown_value_is_an_error_that_names_what_exists(
 
 async def test_a_known_value_without_chunks_is_an_empty_answer(tmp_path: Path) -> None:
     """Levels, layers and chapters that a book could have are no mistake."""
-    async with workshop(tmp_path / "home") as shop:
-        search = await library(shop, tmp_path, "one", "two")
+    async with workshop(tmp_path / "home") as ingest_deps:
+        search = await library(ingest_deps, tmp_path, "one", "two")
 
         assert await tiers(search, book_id="two", layer_filter="L4") == []
         assert await tiers(search, book_id="two", layer_filter="L3") == [3]

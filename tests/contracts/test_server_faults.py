@@ -22,7 +22,7 @@ from lectern.domain.scope import ChunkFilter
 from lectern.index import server as adapter
 from lectern.index.server import FAILURES, ServerIndex, connect, open_server_index
 from lectern.ingestion.doctor import examine
-from lectern.ingestion.ingest import Workshop
+from lectern.ingestion.ingest import IngestDeps
 from lectern.ports.index import IndexView
 from tests.books import Author
 from tests.contracts.test_index import Book
@@ -194,16 +194,16 @@ async def test_a_collection_that_is_gone_is_named(tmp_path: Path) -> None:
             pass
 
 
-def client_of(shop: Workshop) -> AsyncQdrantClient:
+def client_of(ingest_deps: IngestDeps) -> AsyncQdrantClient:
     """The client behind the workshop's index."""
-    index = shop.shelf.current.index
+    index = ingest_deps.collections.current.index
     assert isinstance(index, ServerIndex)
     return index._client
 
 
-async def points_of(shop: Workshop) -> int:
+async def points_of(ingest_deps: IngestDeps) -> int:
     """How many points the server really has, live or not."""
-    return (await client_of(shop).count(shop.shelf.current.index.collection, exact=True)).count
+    return (await client_of(ingest_deps).count(ingest_deps.collections.current.index.collection, exact=True)).count
 
 
 def lost() -> ResponseHandlingException:
@@ -215,11 +215,11 @@ def lost() -> ResponseHandlingException:
 async def test_what_was_applied_without_an_answer_is_done_again_harmlessly(tmp_path: Path, operation: str) -> None:
     """The server did it and the answer was lost: the job fails, and the next run ends equal to a fresh ingest."""
     author = Author(tmp_path / "book", 1)
-    async with workshop(tmp_path / "home", server=True) as shop:
-        await run(shop, author.folder)
+    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+        await run(ingest_deps, author.folder)
         author._change_a_line()
         author._delete()
-        client, lose = client_of(shop), [True]
+        client, lose = client_of(ingest_deps), [True]
         real = getattr(client, operation)
 
         async def unanswered(*args: Any, **kwargs: Any) -> Any:
@@ -231,18 +231,18 @@ async def test_what_was_applied_without_an_answer_is_done_again_harmlessly(tmp_p
 
         setattr(client, operation, unanswered)
         with pytest.raises(ProviderTimeout):
-            await run(shop, author.folder)
-        assert len(await shop.ledger.unsettled()) == 1
-        await run(shop, author.folder)
+            await run(ingest_deps, author.folder)
+        assert len(await ingest_deps.ledger.unsettled()) == 1
+        await run(ingest_deps, author.folder)
 
-        ours = await content(shop)
-        await agreement(shop)
-        assert await shop.ledger.unsettled() == []
-        assert await points_of(shop) == len(ours)  # none twice, none stale
-        assert [one async for one in examine(shop, mend=False)] == []
-    async with workshop(tmp_path / "fresh") as shop:
-        await run(shop, author.folder)
-        assert await content(shop) == ours
+        ours = await content(ingest_deps)
+        await agreement(ingest_deps)
+        assert await ingest_deps.ledger.unsettled() == []
+        assert await points_of(ingest_deps) == len(ours)  # none twice, none stale
+        assert [one async for one in examine(ingest_deps, mend=False)] == []
+    async with workshop(tmp_path / "fresh") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        assert await content(ingest_deps) == ours
 
 
 def forgetful(client: AsyncQdrantClient, times: int) -> list[int]:
@@ -263,42 +263,42 @@ def forgetful(client: AsyncQdrantClient, times: int) -> list[int]:
 async def test_a_delete_that_skips_a_point_is_noticed_and_repeated(tmp_path: Path) -> None:
     """What was to go is looked up again, and deleted again, until it has gone."""
     author = Author(tmp_path / "book", 2)
-    async with workshop(tmp_path / "home", server=True) as shop:
-        await run(shop, author.folder)
+    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+        await run(ingest_deps, author.folder)
         author._change_a_line()
-        asked = forgetful(client_of(shop), times=2)
-        await run(shop, author.folder)
+        asked = forgetful(client_of(ingest_deps), times=2)
+        await run(ingest_deps, author.folder)
 
         assert asked[1:] == [1, 1]
-        assert await points_of(shop) == len(await content(shop))
+        assert await points_of(ingest_deps) == len(await content(ingest_deps))
 
 
 async def test_a_point_that_will_not_go_is_an_error_and_is_found_later(tmp_path: Path) -> None:
     """Readers do not see it, the job says so, and the doctor drops it once the server lets it go."""
     author = Author(tmp_path / "book", 3)
-    async with workshop(tmp_path / "home", server=True) as shop:
-        await run(shop, author.folder)
+    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+        await run(ingest_deps, author.folder)
         author._change_a_line()
-        client = client_of(shop)
+        client = client_of(ingest_deps)
         real = client.delete
         forgetful(client, times=10_000)
         with pytest.raises(ProviderError, match="could not be deleted"):
-            await run(shop, author.folder)
-        await agreement(shop)
-        assert await points_of(shop) == len(await content(shop)) + 1
+            await run(ingest_deps, author.folder)
+        await agreement(ingest_deps)
+        assert await points_of(ingest_deps) == len(await content(ingest_deps)) + 1
 
-        assert {one.kind async for one in examine(shop, mend=False)} == {"stuck change"}
+        assert {one.kind async for one in examine(ingest_deps, mend=False)} == {"stuck change"}
         client.delete = real  # type: ignore[method-assign]  # a fault on purpose
-        assert {(one.kind, one.mended) async for one in examine(shop, mend=True)} >= {("stuck change", True)}
-        assert [one async for one in examine(shop, mend=False)] == []
-        assert await points_of(shop) == len(await content(shop))
+        assert {(one.kind, one.mended) async for one in examine(ingest_deps, mend=True)} >= {("stuck change", True)}
+        assert [one async for one in examine(ingest_deps, mend=False)] == []
+        assert await points_of(ingest_deps) == len(await content(ingest_deps))
 
 
 async def test_both_engines_search_exactly(tmp_path: Path) -> None:
     """The server is asked for the exact nearest, as the embedded index is: an approximate search ranks otherwise."""
     asked: list[models.SearchParams | None] = []
-    async with workshop(tmp_path / "home", server=True) as shop:
-        client = client_of(shop)
+    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+        client = client_of(ingest_deps)
         real = client.query_points
 
         async def query_points(*args: Any, **kwargs: Any) -> Any:
@@ -307,8 +307,10 @@ async def test_both_engines_search_exactly(tmp_path: Path) -> None:
             return await real(*args, **kwargs)
 
         client.query_points = query_points  # type: ignore[method-assign]  # a fault on purpose
-        [vector] = await shop.shelf.current.embedder.embed(["robot"], purpose="question")
-        await shop.shelf.current.index.read(lambda view: view.find(vector, "robot", language="en", where=BOOK, limit=5))
+        [vector] = await ingest_deps.collections.current.embedder.embed(["robot"], purpose="question")
+        await ingest_deps.collections.current.index.read(
+            lambda view: view.find(vector, "robot", language="en", where=BOOK, limit=5)
+        )
 
     assert asked
     assert all(params is not None and params.exact for params in asked)
@@ -318,9 +320,9 @@ async def test_counting_reads_no_text(tmp_path: Path) -> None:
     """Every start counts every book: what it fetches of a chunk is its lesson and version, not its payload."""
     fetched: list[object] = []
     author = Author(tmp_path / "book", 4)
-    async with workshop(tmp_path / "home", server=True) as shop:
-        await run(shop, author.folder)
-        client = client_of(shop)
+    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+        await run(ingest_deps, author.folder)
+        client = client_of(ingest_deps)
         real = client.scroll
 
         async def scroll(*args: Any, **kwargs: Any) -> Any:
@@ -328,6 +330,6 @@ async def test_counting_reads_no_text(tmp_path: Path) -> None:
             return await real(*args, **kwargs)
 
         client.scroll = scroll  # type: ignore[method-assign]  # a fault on purpose
-        assert await shop.shelf.current.index.read(_count) == len(await content(shop))
+        assert await ingest_deps.collections.current.index.read(_count) == len(await content(ingest_deps))
 
     assert fetched[0] == ["parent_doc_id", "generation"]

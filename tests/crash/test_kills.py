@@ -94,8 +94,8 @@ class Campaign:
         async def work() -> None:
             if name is not None:
                 failpoints.listen(killed_at(name, count))
-            async with workshop(self.folder / "home") as shop:
-                await run(shop, self.author.folder, mode)
+            async with workshop(self.folder / "home") as ingest_deps:
+                await run(ingest_deps, self.author.folder, mode)
 
         status = in_child(work, kill_after=None if name else self.chance.uniform(0.005, 0.25))
         assert status in {0, signal.SIGKILL}, status
@@ -105,22 +105,22 @@ class Campaign:
         """A fresh process finds lessons whole, index and ledger agreeing, and ends equal to a fresh ingest."""
 
         async def work() -> None:
-            async with workshop(self.folder / "home") as shop:
-                await agreement(shop)
-                await chains_are_whole(shop)
-                await run(shop, self.author.folder)
-                ours = await content(shop)
-            async with workshop(self.folder / f"fresh-{self.round}") as shop:
-                await run(shop, self.author.folder)
-                assert ours == await content(shop)
+            async with workshop(self.folder / "home") as ingest_deps:
+                await agreement(ingest_deps)
+                await chains_are_whole(ingest_deps)
+                await run(ingest_deps, self.author.folder)
+                ours = await content(ingest_deps)
+            async with workshop(self.folder / f"fresh-{self.round}") as ingest_deps:
+                await run(ingest_deps, self.author.folder)
+                assert ours == await content(ingest_deps)
 
         assert in_child(work) == 0
         shutil.rmtree(self.folder / f"fresh-{self.round}", ignore_errors=True)  # a thousand would fill the disk
 
 
-async def chains_are_whole(shop) -> None:
+async def chains_are_whole(ingest_deps) -> None:
     """Every lesson is of one version: all its chunks are there, linked both ways, and from one state of the file."""
-    held = await shop.shelf.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
+    held = await ingest_deps.collections.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
     lessons: dict[str, list] = {}
     for stored in held:
         lessons.setdefault(stored.chunk.parent_doc_id, []).append(stored.chunk)
@@ -155,16 +155,16 @@ def test_every_named_instant_is_reached_and_survived(tmp_path: Path, name: str) 
 
     async def work() -> None:
         failpoints.listen(killed_at(name, 1))
-        async with workshop(campaign.folder / "home") as shop:
-            await run(shop, campaign.author.folder, "recreate")
+        async with workshop(campaign.folder / "home") as ingest_deps:
+            await run(ingest_deps, campaign.author.folder, "recreate")
 
     assert in_child(work) == signal.SIGKILL
     campaign.check()
 
 
 async def _ingest(campaign: Campaign) -> None:
-    async with workshop(campaign.folder / "home") as shop:
-        await run(shop, campaign.author.folder)
+    async with workshop(campaign.folder / "home") as ingest_deps:
+        await run(ingest_deps, campaign.author.folder)
 
 
 def test_without_the_intent_a_kill_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,8 +178,8 @@ def test_without_the_intent_a_kill_would_be_noticed(tmp_path: Path, monkeypatch:
 
     async def work() -> None:
         failpoints.listen(killed_at("index.put", 1))
-        async with workshop(campaign.folder / "home") as shop:
-            await run(shop, campaign.author.folder)
+        async with workshop(campaign.folder / "home") as ingest_deps:
+            await run(ingest_deps, campaign.author.folder)
 
     assert in_child(work) == signal.SIGKILL
 
@@ -189,7 +189,7 @@ def test_without_the_intent_a_kill_would_be_noticed(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(SqlLedger, "unsettled", forgetful)
 
     async def look() -> None:
-        async with workshop(campaign.folder / "home") as shop:
-            await agreement(shop)
+        async with workshop(campaign.folder / "home") as ingest_deps:
+            await agreement(ingest_deps)
 
     assert in_child(look) != 0

@@ -66,7 +66,7 @@ async def _talk_until_killed(
 ) -> None:
     async with httpx.AsyncClient(timeout=30) as client:
 
-        async def talk(thread_id: str) -> None:
+        async def conversations(thread_id: str) -> None:
             with suppress(httpx.HTTPError):
                 for number in range(10_000):
                     body = {"message": QUESTIONS[number % len(QUESTIONS)], "session_id": thread_id}
@@ -75,7 +75,7 @@ async def _talk_until_killed(
                     assert got.status_code == 200, got.text
                     acknowledged[key] = got.json()
 
-        talks = [asyncio.create_task(talk(thread_id)) for thread_id in threads]
+        talks = [asyncio.create_task(conversations(thread_id)) for thread_id in threads]
         before = len(acknowledged)
         while len(acknowledged) == before and not all(one.done() for one in talks):  # noqa: ASYNC110  # models load
             await asyncio.sleep(0.02)

@@ -40,21 +40,23 @@ def test_no_damage_to_the_index_is_served_as_healthy(tmp_path: Path, kills: int)
 
 
 async def _ingest(home: Path, author: Author) -> None:
-    async with workshop(home) as shop:
-        await run(shop, author.folder)
+    async with workshop(home) as ingest_deps:
+        await run(ingest_deps, author.folder)
 
 
 async def _look(home: Path) -> None:
     """Read everything, as a reader would; a damaged index is another exit status."""
     try:
-        async with workshop(home) as shop:
-            entry = await shop.ledger.book("book")
+        async with workshop(home) as ingest_deps:
+            entry = await ingest_deps.ledger.book("book")
             assert entry is not None
-            stand = await shop.shelf.stand(entry)
-            assert len(await content(shop)) == entry.total_chunks
+            serving = await ingest_deps.collections.serving(entry)
+            assert len(await content(ingest_deps)) == entry.total_chunks
             where = ChunkFilter(book_id="book")
-            [vector] = await stand.embedder.embed(["robot"], purpose="question")
-            found = await stand.index.read(lambda view: view.find(vector, "robot", language="en", where=where, limit=5))
+            [vector] = await serving.embedder.embed(["robot"], purpose="question")
+            found = await serving.index.read(
+                lambda view: view.find(vector, "robot", language="en", where=where, limit=5)
+            )
             assert found
     except LecternError as exc:
         assert "doctor" in str(exc) or "recreate" in str(exc)  # noqa: PT017  # not the point of the test
@@ -85,17 +87,17 @@ def _hurt(folder: Path, chance: random.Random) -> str:
 async def test_an_index_that_lost_everything_is_mended(tmp_path: Path) -> None:
     """The folder of the index was deleted: questions fail with advice, and the doctor reads the book again."""
     author = Author(tmp_path / "book", 2)
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, author.folder)
-        before = await content(shop)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        before = await content(ingest_deps)
     shutil.rmtree(tmp_path / "home" / "index")
 
-    async with workshop(tmp_path / "home") as shop:
-        entry = await shop.ledger.book("book")
+    async with workshop(tmp_path / "home") as ingest_deps:
+        entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         with pytest.raises(IndexDamaged, match="doctor --mend"):
-            await shop.shelf.stand(entry)
+            await ingest_deps.collections.serving(entry)
 
-        assert [finding async for finding in examine(shop, mend=True)]
-        await shop.shelf.stand(entry)
-        assert await content(shop) == before
+        assert [finding async for finding in examine(ingest_deps, mend=True)]
+        await ingest_deps.collections.serving(entry)
+        assert await content(ingest_deps) == before

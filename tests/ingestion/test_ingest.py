@@ -11,7 +11,7 @@ import pytest
 from lectern.domain.chunks import Chunk
 from lectern.domain.errors import Busy, IndexMismatch, ProviderError, WrongBook
 from lectern.domain.scope import ChunkFilter, SearchQuery
-from lectern.ingestion.ingest import Workshop
+from lectern.ingestion.ingest import IngestDeps
 from lectern.ports.index import Purpose
 from lectern.retrieval.search import HybridSearch
 from tests.books import Author
@@ -36,30 +36,30 @@ class FailingEmbedder(WordEmbedder):
 async def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     """Unchanged, renamed, moved and fully re-ingested files send nothing to the embedder; recreate sends everything."""
     author = Author(tmp_path / "book", 1)
-    async with workshop(tmp_path / "home") as shop:
-        first = await run(shop, author.folder)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        first = await run(ingest_deps, author.folder)
         author._rename()
         author._move()
-        renamed = await run(shop, author.folder)
-        full = await run(shop, author.folder, "full")
-        again = await run(shop, author.folder, "recreate")
+        renamed = await run(ingest_deps, author.folder)
+        full = await run(ingest_deps, author.folder, "full")
+        again = await run(ingest_deps, author.folder, "recreate")
 
     assert first.chunks_embedded > 0
     assert (renamed.chunks_embedded, full.chunks_embedded) == (0, 0)
     assert again.chunks_embedded > 0
 
 
-async def listing(shop: Workshop) -> list[Chunk]:
+async def listing(ingest_deps: IngestDeps) -> list[Chunk]:
     """Every chunk, as one response."""
-    held = await shop.shelf.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
+    held = await ingest_deps.collections.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
     assert len(held) % 3 == 0  # three lessons of one size
     return [stored.chunk for stored in held]
 
 
-async def searching(shop: Workshop) -> list[Chunk]:
+async def searching(ingest_deps: IngestDeps) -> list[Chunk]:
     """A search for every lesson with both neighbours of each hit, as one response."""
     query = SearchQuery(text="version of the word", limit=18, expand=1)
-    found = await HybridSearch(shop.shelf, shop.ledger)(query)
+    found = await HybridSearch(ingest_deps.collections, ingest_deps.ledger)(query)
     for hit in found.hits:
         before, after = [chunk.id for chunk in hit.before], [chunk.id for chunk in hit.after]
         assert before == ([hit.chunk.prev_chunk_id] if hit.chunk.prev_chunk_id else [])
@@ -70,7 +70,7 @@ async def searching(shop: Workshop) -> list[Chunk]:
 @pytest.mark.parametrize("server", [False, True])
 @pytest.mark.parametrize("look", [listing, searching])
 async def test_readers_never_see_a_mixed_or_missing_lesson(
-    tmp_path: Path, reads: int, look: Callable[[Workshop], Awaitable[list[Chunk]]], server: bool
+    tmp_path: Path, reads: int, look: Callable[[IngestDeps], Awaitable[list[Chunk]]], server: bool
 ) -> None:
     """While lessons are replaced again and again, every response shows each lesson whole and of one version: listed,
     or searched with neighbours, embedded or on a server."""
@@ -84,22 +84,22 @@ async def test_readers_never_see_a_mixed_or_missing_lesson(
             parts = [f"## Part {n}\n\nVersion {version}, {name}, {n}. " + "word " * 150 for n in range(6)]
             (folder / f"{name}.md").write_text("\n\n".join([f"# Lesson {name}", *parts]), encoding="utf-8")
 
-    async with workshop(tmp_path / "home", server=server) as shop:
+    async with workshop(tmp_path / "home", server=server) as ingest_deps:
         write(0)
-        await run(shop, folder)
+        await run(ingest_deps, folder)
 
         async def keep_writing() -> None:
             nonlocal versions
             while not enough.is_set():
                 versions += 1
                 write(versions)
-                await run(shop, folder)
+                await run(ingest_deps, folder)
 
         writer = asyncio.create_task(keep_writing())
         share = 1 if not server else 15 if look is searching else 5  # the client's local mode takes long
         for _ in range(reads // share):
             try:
-                seen = await look(shop)
+                seen = await look(ingest_deps)
             except Busy:  # said so, rather than shown two versions
                 refused += 1
                 continue
@@ -124,43 +124,43 @@ def reads(request: pytest.FixtureRequest) -> int:
 async def test_a_provider_that_fails_leaves_the_old_version_serving(tmp_path: Path) -> None:
     """The job is failed, says why, and nothing that was there is touched."""
     author = Author(tmp_path / "book", 2)
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, author.folder)
-        before = await content(shop)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        before = await content(ingest_deps)
     author._change_a_line()
     author._add()
     failing = FailingEmbedder()
-    async with workshop(tmp_path / "home", failing) as shop:
+    async with workshop(tmp_path / "home", failing) as ingest_deps:
         with pytest.raises(ProviderError, match="is down"):
-            await run(shop, author.folder)
+            await run(ingest_deps, author.folder)
 
-        assert await content(shop) == before
-        await agreement(shop)
+        assert await content(ingest_deps) == before
+        await agreement(ingest_deps)
 
 
 async def test_switching_embedders_rebuilds_beside(tmp_path: Path) -> None:
     """The new collection is built while the old one serves; then readers go over and the old one is emptied."""
     author = Author(tmp_path / "book", 3)
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, author.folder)
-        before = await content(shop)
-        old = shop.shelf.current.index.collection
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        before = await content(ingest_deps)
+        old = ingest_deps.collections.current.index.collection
 
-    async with workshop(tmp_path / "home", OtherEmbedder()) as shop:
-        entry = await shop.ledger.book("book")
+    async with workshop(tmp_path / "home", OtherEmbedder()) as ingest_deps:
+        entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         assert entry.collection_name == old
         with pytest.raises(IndexMismatch, match=r"test/words/32.*test/other/32.*lectern ingest"):
-            await shop.shelf.stand(entry)
+            await ingest_deps.collections.serving(entry)
 
-        await run(shop, author.folder)
+        await run(ingest_deps, author.folder)
 
-        entry = await shop.ledger.book("book")
+        entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         assert entry.fingerprint == "test/other/32"
-        assert len(await content(shop)) == len(before)
-        assert await shop.ledger.records("book", old) == {}
-        gone = await shop.shelf.index(old)
+        assert len(await content(ingest_deps)) == len(before)
+        assert await ingest_deps.ledger.records("book", old) == {}
+        gone = await ingest_deps.collections.index(old)
         assert await gone.read(lambda view: view.count(ChunkFilter(book_id="book"))) == 0
 
 
@@ -171,18 +171,18 @@ async def test_a_switch_that_fails_leaves_readers_where_they_were(tmp_path: Path
     class OtherFailing(FailingEmbedder):
         fingerprint = "test/other/32"
 
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, author.folder)
-        old = shop.shelf.current.index.collection
-        before = await content(shop)
-    async with workshop(tmp_path / "home", OtherFailing()) as shop:
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        old = ingest_deps.collections.current.index.collection
+        before = await content(ingest_deps)
+    async with workshop(tmp_path / "home", OtherFailing()) as ingest_deps:
         with pytest.raises(ProviderError):
-            await run(shop, author.folder)
-    async with workshop(tmp_path / "home") as shop:
-        entry = await shop.ledger.book("book")
+            await run(ingest_deps, author.folder)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         assert entry.collection_name == old
-        assert await content(shop) == before
+        assert await content(ingest_deps) == before
 
 
 async def test_two_books_do_not_touch_each_other(tmp_path: Path) -> None:
@@ -190,16 +190,16 @@ async def test_two_books_do_not_touch_each_other(tmp_path: Path) -> None:
     from lectern.ingestion.ingest import IngestRequest, ingest
 
     one, other = Author(tmp_path / "one", 5), Author(tmp_path / "two", 5)
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, one.folder)
-        async for _ in ingest(IngestRequest(folder=other.folder, book_id="other"), shop):
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, one.folder)
+        async for _ in ingest(IngestRequest(folder=other.folder, book_id="other"), ingest_deps):
             pass
-        before = await content(shop, "other")
+        before = await content(ingest_deps, "other")
         one._delete()
         one._change_a_line()
-        await run(shop, one.folder)
+        await run(ingest_deps, one.folder)
 
-        assert await content(shop, "other") == before
+        assert await content(ingest_deps, "other") == before
 
 
 async def test_another_folder_under_the_same_name_is_refused(tmp_path: Path) -> None:
@@ -208,13 +208,13 @@ async def test_another_folder_under_the_same_name_is_refused(tmp_path: Path) -> 
     other = tmp_path / "other"
     other.mkdir()
     (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, one.folder)
-        before = await content(shop)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, one.folder)
+        before = await content(ingest_deps)
         with pytest.raises(WrongBook):
-            await run(shop, other, replace=False)
+            await run(ingest_deps, other, replace=False)
 
-        assert await content(shop) == before
+        assert await content(ingest_deps) == before
 
 
 async def test_a_file_that_changes_while_it_is_read_is_read_again(
@@ -239,17 +239,17 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(
         return real(book, source, manifest, rules)
 
     monkeypatch.setattr(flow, "read_lesson", edited)
-    async with workshop(tmp_path / "home") as shop:
-        once = await run(shop, folder)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        once = await run(ingest_deps, folder)
         assert (once.files_processed, once.files_failed) == (2, 0)
-        assert "while it was read, 0" in "".join(await content(shop))
+        assert "while it was read, 0" in "".join(await content(ingest_deps))
 
         lesson.write_text("# A\n\nAn edit by an author who never rests.\n", encoding="utf-8")
         times = 100
-        restless = await run(shop, folder)
+        restless = await run(ingest_deps, folder)
         assert (restless.files_failed, restless.files_skipped) == (1, 1)
-        assert "while it was read, 0" in "".join(await content(shop))
-        await agreement(shop)
+        assert "while it was read, 0" in "".join(await content(ingest_deps))
+        await agreement(ingest_deps)
 
 
 async def test_a_cancelled_run_leaves_nothing_that_comes_back(tmp_path: Path) -> None:
@@ -259,12 +259,12 @@ async def test_a_cancelled_run_leaves_nothing_that_comes_back(tmp_path: Path) ->
     author = Author(tmp_path / "book", 8)
     names = ["ingest.embedded", "ledger.intended", "index.put", "index.changed", "index.flushed", "ledger.settled"]
     try:
-        async with workshop(tmp_path / "home") as shop:
-            await run(shop, author.folder)
+        async with workshop(tmp_path / "home") as ingest_deps:
+            await run(ingest_deps, author.folder)
             for name in names:
                 author._change_a_line()
                 author._add()
-                task = asyncio.ensure_future(run(shop, author.folder))
+                task = asyncio.ensure_future(run(ingest_deps, author.folder))
 
                 def cancel(reached: str, task: asyncio.Future = task, name: str = name) -> None:
                     if reached == name:
@@ -274,18 +274,18 @@ async def test_a_cancelled_run_leaves_nothing_that_comes_back(tmp_path: Path) ->
                 with pytest.raises(asyncio.CancelledError):
                     await task
                 failpoints.listen(None)
-                await agreement(shop)
+                await agreement(ingest_deps)
                 author._change_a_line()
-                await run(shop, author.folder)
-                await agreement(shop)
-            ours = await content(shop)
+                await run(ingest_deps, author.folder)
+                await agreement(ingest_deps)
+            ours = await content(ingest_deps)
     finally:
         failpoints.listen(None)
-    async with workshop(tmp_path / "home") as shop:
-        assert await content(shop) == ours
-    async with workshop(tmp_path / "fresh") as shop:
-        await run(shop, author.folder)
-        assert await content(shop) == ours
+    async with workshop(tmp_path / "home") as ingest_deps:
+        assert await content(ingest_deps) == ours
+    async with workshop(tmp_path / "fresh") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        assert await content(ingest_deps) == ours
 
 
 async def test_one_job_per_book_at_a_time(tmp_path: Path) -> None:
@@ -293,16 +293,16 @@ async def test_one_job_per_book_at_a_time(tmp_path: Path) -> None:
     from lectern.ingestion.ingest import IngestRequest, ingest
 
     author = Author(tmp_path / "book", 9)
-    async with workshop(tmp_path / "home") as shop:
-        first = ingest(IngestRequest(folder=author.folder, book_id="book"), shop)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        first = ingest(IngestRequest(folder=author.folder, book_id="book"), ingest_deps)
         await anext(first)
         with pytest.raises(Busy, match="book"):
-            await run(shop, author.folder)
-        async for _ in ingest(IngestRequest(folder=author.folder, book_id="other"), shop):
+            await run(ingest_deps, author.folder)
+        async for _ in ingest(IngestRequest(folder=author.folder, book_id="other"), ingest_deps):
             pass
         async for _ in first:
             pass
-        assert await content(shop)
+        assert await content(ingest_deps)
 
 
 async def test_switching_embedders_does_not_lift_the_guard(tmp_path: Path) -> None:
@@ -311,11 +311,11 @@ async def test_switching_embedders_does_not_lift_the_guard(tmp_path: Path) -> No
     other = tmp_path / "other"
     other.mkdir()
     (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, one.folder)
-    async with workshop(tmp_path / "home", OtherEmbedder()) as shop:
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, one.folder)
+    async with workshop(tmp_path / "home", OtherEmbedder()) as ingest_deps:
         with pytest.raises(WrongBook):
-            await run(shop, other, replace=False)
+            await run(ingest_deps, other, replace=False)
 
 
 async def test_a_dry_run_says_what_would_happen_and_does_nothing(tmp_path: Path) -> None:
@@ -324,16 +324,16 @@ async def test_a_dry_run_says_what_would_happen_and_does_nothing(tmp_path: Path)
     from lectern.ingestion.ingest import IngestRequest, ingest
 
     author = Author(tmp_path / "book", 11)
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, author.folder)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
         for _ in range(6):
             author.edit()
-        before = await content(shop)
+        before = await content(ingest_deps)
         request = IngestRequest(folder=author.folder, book_id="book", dry_run=True, replace=True)
-        [planned] = [event async for event in ingest(request, shop)]
+        [planned] = [event async for event in ingest(request, ingest_deps)]
         assert isinstance(planned, Planned)
-        assert await content(shop) == before
-        job = await run(shop, author.folder)
+        assert await content(ingest_deps) == before
+        job = await run(ingest_deps, author.folder)
 
     assert planned.forecast is not None
     forecast = (planned.forecast.add, planned.forecast.keep, planned.forecast.remove)
@@ -346,10 +346,10 @@ async def test_a_language_the_embedder_does_not_read_is_a_warning(tmp_path: Path
     author._write(Path("lectern.toml"), 'language = "ur"\n')
     english = WordEmbedder()
     english.languages = frozenset({"en"})
-    async with workshop(tmp_path / "home", english) as shop:
-        job = await run(shop, author.folder)
+    async with workshop(tmp_path / "home", english) as ingest_deps:
+        job = await run(ingest_deps, author.folder)
         author._write(Path("lectern.toml"), 'language = "en-GB"\n')
-        again = await run(shop, author.folder)
+        again = await run(ingest_deps, author.folder)
 
     assert [problem.file for problem in job.warnings if "'ur'" in problem.message] == ["lectern.toml"]
     assert job.chunks_created > 0

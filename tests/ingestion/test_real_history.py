@@ -21,12 +21,12 @@ async def test_every_state_equals_a_fresh_ingest_and_the_last_embeds_nothing(tmp
     """Renames, additions and edits of an author: id by id, field by field; an unchanged state embeds nothing."""
     states = sorted(folder / "docs" for folder in HISTORY.iterdir() if folder.is_dir())
     assert len(states) == 9
-    async with workshop(tmp_path / "home") as shop:
+    async with workshop(tmp_path / "home") as ingest_deps:
         for number, state in enumerate(states):
-            job = await run(shop, state)
-            await agreement(shop)
+            job = await run(ingest_deps, state)
+            await agreement(ingest_deps)
             async with workshop(tmp_path / f"fresh-{number}") as fresh:
                 await run(fresh, state)
-                assert await content(shop) == await content(fresh), state
+                assert await content(ingest_deps) == await content(fresh), state
 
     assert (job.chunks_embedded, job.chunks_created, job.chunks_deleted) == (0, 0, 0)

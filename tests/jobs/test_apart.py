@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from lectern.domain.errors import BookNotFound, ProviderError
+from lectern.domain.errors import BookNotFound, ProviderError, WorkerLost
 from lectern.ingestion import worker as steps
-from lectern.ingestion.worker import Here
+from lectern.ingestion.worker import InProcess
 from lectern.jobs import worker_process as apart
-from lectern.jobs.worker_process import Apart, WorkerLost
+from lectern.jobs.worker_process import Subprocess
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.reading.rules import ReadingRules
 from tests.books import Author
@@ -46,23 +46,23 @@ class Odd(LocalEmbedder):
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[Apart]:
+async def worker() -> AsyncIterator[Subprocess]:
     """A bench that is closed at the end."""
-    made = Apart(lambda embedder: isinstance(embedder, LocalEmbedder))
+    made = Subprocess(lambda embedder: isinstance(embedder, LocalEmbedder))
     yield made
     await made.close()
 
 
 async def test_the_server_reads_and_embeds_nothing_itself(
-    tmp_path: Path, bench: Apart, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, worker: Subprocess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A whole ingestion without one survey, reading, cutting or embedding in this process; the result is the same."""
     import dataclasses
 
     author = Author(tmp_path / "book", 4)
-    async with workshop(tmp_path / "plain", LocalEmbedder()) as shop:
-        await run(shop, author.folder)
-        expected = await content(shop)
+    async with workshop(tmp_path / "plain", LocalEmbedder()) as ingest_deps:
+        await run(ingest_deps, author.folder)
+        expected = await content(ingest_deps)
 
     def never(*_arguments: object, **_named: object) -> None:
         raise AssertionError("in the server's process")
@@ -75,65 +75,67 @@ async def test_the_server_reads_and_embeds_nothing_itself(
         (LocalEmbedder, "passages"),
     ):
         monkeypatch.setattr(owner, name, never)
-    async with workshop(tmp_path / "home", LocalEmbedder()) as shop:
+    async with workshop(tmp_path / "home", LocalEmbedder()) as ingest_deps:
         with pytest.raises(AssertionError, match="in the server's process"):
-            await run(shop, author.folder)  # the guard can fail
-        there = dataclasses.replace(shop, bench=bench)
+            await run(ingest_deps, author.folder)  # the guard can fail
+        there = dataclasses.replace(ingest_deps, worker=worker)
         job = await run(there, author.folder)
         assert job.chunks_embedded > 0
         await agreement(there)
         assert await content(there) == expected
 
 
-async def test_the_worker_is_another_process_that_gives_way(bench: Apart) -> None:
+async def test_the_worker_is_another_process_that_gives_way(worker: Subprocess) -> None:
     """One process, spawned once, nicer than this one."""
-    (first,) = await bench.embed(Odd(), TEXTS[:1])
-    (second,) = await bench.embed(Odd(), TEXTS[:1])
+    (first,) = await worker.embed(Odd(), TEXTS[:1])
+    (second,) = await worker.embed(Odd(), TEXTS[:1])
 
-    assert first == second == [bench.process, min(19, os.nice(0) + apart.NICE)]
-    assert bench.process != os.getpid()
-    assert await bench.embed(LocalEmbedder(), TEXTS) == await Here().embed(LocalEmbedder(), TEXTS)
+    assert first == second == [worker.process, min(19, os.nice(0) + apart.NICE)]
+    assert worker.process != os.getpid()
+    assert await worker.embed(LocalEmbedder(), TEXTS) == await InProcess().embed(LocalEmbedder(), TEXTS)
 
 
-async def test_errors_come_back_as_they_are(tmp_path: Path, bench: Apart) -> None:
+async def test_errors_come_back_as_they_are(tmp_path: Path, worker: Subprocess) -> None:
     """Ours keep their class; one that cannot travel says at least what it was, and the worker lives on."""
     with pytest.raises(BookNotFound, match="none"):
-        await bench.survey(tmp_path / "none", None, ReadingRules())
-    process = bench.process
+        await worker.survey(tmp_path / "none", None, ReadingRules())
+    process = worker.process
     with pytest.raises(RuntimeError, match="ProviderError: odd: an error"):
-        await bench.embed(Odd(deed="raise"), TEXTS)
-    assert (await bench.embed(Odd(), TEXTS[:1]))[0][0] == process
+        await worker.embed(Odd(deed="raise"), TEXTS)
+    assert (await worker.embed(Odd(), TEXTS[:1]))[0][0] == process
 
 
-async def test_a_worker_that_dies_is_an_error_with_a_reason_and_not_a_hang(bench: Apart) -> None:
+async def test_a_worker_that_dies_is_an_error_with_a_reason_and_not_a_hang(worker: Subprocess) -> None:
     """The step that it died in fails at once; the next gets a new worker, also after a death between two steps."""
     with pytest.raises(WorkerLost, match="ended unexpectedly"):
-        await asyncio.wait_for(bench.embed(Odd(deed="die"), TEXTS), 30)
-    (alive,) = await bench.embed(Odd(), TEXTS[:1])
-    os.kill(bench.process, signal.SIGKILL)
+        await asyncio.wait_for(worker.embed(Odd(deed="die"), TEXTS), 30)
+    (alive,) = await worker.embed(Odd(), TEXTS[:1])
+    os.kill(worker.process, signal.SIGKILL)
     while Path(f"/proc/{int(alive[0])}").exists():  # noqa: ASYNC110  # the system tells nobody
         await asyncio.sleep(0.02)
     await asyncio.sleep(0.2)
 
-    assert (await bench.embed(Odd(), TEXTS[:1]))[0][0] != alive[0]
+    assert (await worker.embed(Odd(), TEXTS[:1]))[0][0] != alive[0]
 
 
-async def test_a_step_that_hangs_does_not_keep_the_next_waiting(bench: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_step_that_hangs_does_not_keep_the_next_waiting(
+    worker: Subprocess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once nobody waits for it, or it has had its time, the worker is ended and another takes its place."""
     monkeypatch.setattr(apart, "GRACE", 0.1)
-    hanging = asyncio.create_task(bench.embed(Odd(deed="hang"), TEXTS))
-    while not bench.process:  # noqa: ASYNC110  # it is being spawned
+    hanging = asyncio.create_task(worker.embed(Odd(deed="hang"), TEXTS))
+    while not worker.process:  # noqa: ASYNC110  # it is being spawned
         await asyncio.sleep(0.02)
     await asyncio.sleep(0.1)
     hanging.cancel()
     with pytest.raises(asyncio.CancelledError):
         await hanging
     await asyncio.sleep(0.3)
-    assert await asyncio.wait_for(bench.embed(Odd(), TEXTS), 30)
+    assert await asyncio.wait_for(worker.embed(Odd(), TEXTS), 30)
 
     monkeypatch.setattr(apart, "LONGEST", 0.2)
     with pytest.raises(WorkerLost, match="busy with one step"):
-        await bench.embed(Odd(deed="hang"), TEXTS)
+        await worker.embed(Odd(deed="hang"), TEXTS)
 
 
 PARENT = """

@@ -34,8 +34,8 @@ def test_a_job_survives_its_process_at_every_instant(tmp_path: Path, name: str) 
     order = JobOrder(book_id="book", folder=str(author.folder.resolve()))
 
     async def carry(*, kill: str | None) -> None:
-        async with workshop(tmp_path / "home") as shop:
-            jobs = Jobs(shop, SqlJobs(shop.ledger._engine), JobRules(serving=True))
+        async with workshop(tmp_path / "home") as ingest_deps:
+            jobs = Jobs(ingest_deps, SqlJobs(ingest_deps.ledger._engine), JobRules(serving=True))
             if kill:
                 failpoints.listen(killed_at(kill, 1))
                 await jobs.start(order, owner="mine", key="k")
@@ -46,11 +46,11 @@ def test_a_job_survives_its_process_at_every_instant(tmp_path: Path, name: str) 
             record = await jobs.start(order, owner="mine", key="k")  # the answer was lost, so it is sent again
             assert (record.job.job_id, record.job.status) == (1, "completed")
             assert record.attempts == (1 if name in {"jobs.added", "jobs.ended"} else 2)
-            await agreement(shop)
-            ours = await content(shop)
-        async with workshop(tmp_path / "fresh") as shop:
-            await run(shop, author.folder)
-            assert ours == await content(shop)
+            await agreement(ingest_deps)
+            ours = await content(ingest_deps)
+        async with workshop(tmp_path / "fresh") as ingest_deps:
+            await run(ingest_deps, author.folder)
+            assert ours == await content(ingest_deps)
 
     assert in_child(lambda: carry(kill=name)) == signal.SIGKILL
     assert in_child(lambda: carry(kill=None)) == 0

@@ -14,13 +14,13 @@ import pytest
 from sqlalchemy import update
 
 from lectern.domain import failpoints
-from lectern.domain.errors import BadInput, Busy, Overloaded, UnknownBook, UnknownJob
+from lectern.domain.errors import BadInput, Busy, JobCancelled, Overloaded, UnknownBook, UnknownJob
 from lectern.domain.jobs import JobOrder, JobRecord
-from lectern.ingestion.ingest import IngestRequest, Workshop
+from lectern.ingestion.ingest import IngestDeps, IngestRequest
 from lectern.ingestion.replacing import recover_all, verify_all
-from lectern.ingestion.worker import Here
+from lectern.ingestion.worker import InProcess
 from lectern.jobs import runner
-from lectern.jobs.executor import JobCancelled, LiveEvent, LiveJob
+from lectern.jobs.executor import LiveEvent, LiveJob
 from lectern.jobs.runner import JobRules, Jobs
 from lectern.store.database import open_database
 from lectern.store.jobs import SqlJobs
@@ -31,7 +31,7 @@ from tests.databases import new_postgres_database
 from tests.workshop import agreement, content, run, workshop
 
 
-class SlowBench(Here):
+class SlowBench(InProcess):
     """Small steps that wait for a word before each."""
 
     batch = 2
@@ -53,15 +53,15 @@ class SlowBench(Here):
 class Room:
     """A workshop with jobs on it."""
 
-    def __init__(self, shop: Workshop, rules: JobRules) -> None:
-        self.bench = SlowBench()
-        self.shop = dataclasses.replace(shop, bench=self.bench)
-        self.engine = shop.ledger._engine
-        self.jobs = Jobs(self.shop, SqlJobs(self.engine), rules)
+    def __init__(self, ingest_deps: IngestDeps, rules: JobRules) -> None:
+        self.worker = SlowBench()
+        self.ingest_deps = dataclasses.replace(ingest_deps, worker=self.worker)
+        self.engine = ingest_deps.ledger._engine
+        self.jobs = Jobs(self.ingest_deps, SqlJobs(self.engine), rules)
 
     async def ended(self, record: JobRecord) -> JobRecord:
         """The job once it has ended."""
-        self.bench.go.set()
+        self.worker.go.set()
         live = self.jobs.live(record.job.job_id)
         assert live is not None
         await live.over()
@@ -71,8 +71,8 @@ class Room:
 @asynccontextmanager
 async def room(home: Path, *, serving: bool = True, roots: tuple[Path, ...] = ()) -> AsyncIterator[Room]:
     """Jobs below this folder, as a server or a command has them."""
-    async with workshop(home) as shop:
-        made = Room(shop, JobRules(serving=serving, roots=roots))
+    async with workshop(home) as ingest_deps:
+        made = Room(ingest_deps, JobRules(serving=serving, roots=roots))
         try:
             yield made
         finally:
@@ -92,9 +92,9 @@ def order(author: Author, **more: object) -> JobOrder:
 
 async def fresh(folder: Path, author: Author) -> list:
     """What a fresh ingest of the book gives."""
-    async with workshop(folder) as shop:
-        await run(shop, author.folder)
-        return await content(shop)
+    async with workshop(folder) as ingest_deps:
+        await run(ingest_deps, author.folder)
+        return await content(ingest_deps)
 
 
 async def test_the_same_request_gets_the_job_that_is_under_way(tmp_path: Path, author: Author) -> None:
@@ -111,7 +111,7 @@ async def test_the_same_request_gets_the_job_that_is_under_way(tmp_path: Path, a
         again = await here.jobs.start(order(author, mode="full"), owner="mine")
         assert again.job.job_id > record.job.job_id
         assert (await here.ended(again)).job.status == "completed"
-        await agreement(here.shop)
+        await agreement(here.ingest_deps)
 
 
 async def test_whoever_hears_of_the_end_finds_it_written_and_the_book_free(
@@ -122,7 +122,7 @@ async def test_whoever_hears_of_the_end_finds_it_written_and_the_book_free(
     publish = LiveJob.publish
 
     def watched(live: LiveJob, event: LiveEvent) -> None:
-        seen.append((event.kind, here.shop.locks.held))
+        seen.append((event.kind, here.ingest_deps.locks.held))
         publish(live, event)
 
     async with room(tmp_path / "home") as here:
@@ -137,18 +137,18 @@ async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: A
     """In the middle of the book: what is done stays, index and ledger agree, and the next job ends like a fresh one."""
     async with room(tmp_path / "home") as here:
         record = await here.jobs.start(order(author), owner="mine")
-        await here.bench.middle.wait()
+        await here.worker.middle.wait()
         cancelled = await here.jobs.cancel(record.job.job_id, None)
         assert cancelled.job.status == "cancelled"
         assert 0 < cancelled.job.files_processed < cancelled.job.files_discovered
         assert cancelled.job.completed_at
         assert cancelled.job.duration_seconds is not None
-        await agreement(here.shop)
+        await agreement(here.ingest_deps)
         assert (await here.jobs.cancel(record.job.job_id, None)).job == cancelled.job
 
         done = await here.ended(await here.jobs.start(order(author), owner="mine"))
         assert done.job.files_skipped == cancelled.job.files_processed
-        assert await content(here.shop) == await fresh(tmp_path / "fresh", author)
+        assert await content(here.ingest_deps) == await fresh(tmp_path / "fresh", author)
 
 
 async def test_one_job_works_and_the_others_wait(tmp_path: Path, author: Author) -> None:
@@ -156,11 +156,11 @@ async def test_one_job_works_and_the_others_wait(tmp_path: Path, author: Author)
     other = Author(tmp_path / "books" / "other", 6)
     async with room(tmp_path / "home") as here:
         first = await here.jobs.start(order(author), owner="mine")
-        await here.bench.middle.wait()
+        await here.worker.middle.wait()
         waiting = await here.jobs.start(order(other, book_id="other"), owner="mine")
         assert (await here.jobs.record(waiting.job.job_id, None)).job.status == "queued"
         with pytest.raises(Busy):
-            async with here.shop.locks.alone("other"):
+            async with here.ingest_deps.locks.alone("other"):
                 pass
         ended = await here.jobs.cancel(waiting.job.job_id, None)
         assert (ended.job.status, ended.job.started_at, ended.attempts) == ("cancelled", None, 0)
@@ -171,7 +171,7 @@ async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_pat
     """The job is queued again, no attempt is held against it, followers are told, and the next start finishes it."""
     async with room(tmp_path / "home") as here:
         record = await here.jobs.start(order(author), owner="mine")
-        await here.bench.middle.wait()
+        await here.worker.middle.wait()
         live = here.jobs.live(record.job.job_id)
         await here.jobs.close()
         assert live.events[-1].kind == "stopped"
@@ -186,7 +186,7 @@ async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_pat
         again = there.jobs.live(record.job.job_id)
         assert again.place_of(live.id_of(2)) == 0  # an event of the attempt that was laid down
         assert again.place_of(again.id_of(2)) == 2
-        assert await content(there.shop) == await fresh(tmp_path / "fresh", author)
+        assert await content(there.ingest_deps) == await fresh(tmp_path / "fresh", author)
 
 
 async def dead(here: Room, author: Author, **row: object) -> JobRecord:
@@ -244,7 +244,7 @@ async def test_what_else_becomes_of_a_job_without_a_process(tmp_path: Path, auth
 async def test_a_command_leaves_a_dead_servers_job_to_the_next_server(tmp_path: Path, author: Author) -> None:
     """It ingests what it was asked to, writes its own record, and the other one is shown as waiting."""
     async with room(tmp_path / "home", serving=False) as here:
-        here.bench.go.set()
+        here.worker.go.set()
         killed = await dead(here, author)
         kinds = [e.kind async for e in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
         left, own = await here.jobs.page(books=None, limit=9, before=None)
@@ -263,7 +263,7 @@ async def test_a_command_that_is_broken_off_cancels_its_job(tmp_path: Path, auth
         await events.aclose()
         (record,) = await here.jobs.page(books=None, limit=9, before=None)
         assert record.job.status == "cancelled"
-        await agreement(here.shop)
+        await agreement(here.ingest_deps)
 
 
 async def test_whoever_waits_hears_that_the_job_was_cancelled(tmp_path: Path, author: Author) -> None:
@@ -306,13 +306,13 @@ async def test_a_failure_is_in_the_record_and_says_nothing_of_the_machine(tmp_pa
             failpoints.listen(None)
         assert record.job.status == "failed"
         assert "secret detail" not in record.job.error_message
-        assert not here.shop.locks.held
+        assert not here.ingest_deps.locks.held
 
 
 async def test_a_key_of_a_request_means_one_job(tmp_path: Path, author: Author) -> None:
     """The same key and words are the same job, after its end and a restart, too; other words are refused."""
     async with room(tmp_path / "home") as here:
-        here.bench.go.set()
+        here.worker.go.set()
         first = await here.jobs.start(order(author), owner="mine", key="k")
         await here.ended(first)
     async with room(tmp_path / "home") as there:
@@ -382,20 +382,22 @@ async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, auth
             await there.jobs.order("book", None, "incremental", **ask)
         assert refused.value.field == "source"
         assert str(author.folder.parent) not in str(refused.value)
-        (entry,) = await there.shop.ledger.books()
+        (entry,) = await there.ingest_deps.ledger.books()
         assert not await there.jobs.may_read(entry)
-        assert await content(there.shop) == await fresh(tmp_path / "fresh", author)
-        there.bench.go.set()
+        assert await content(there.ingest_deps) == await fresh(tmp_path / "fresh", author)
+        there.worker.go.set()
         own = [e async for e in there.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
         assert own[-1].job.status == "completed"
-        assert (await there.shop.ledger.book("book")).bound  # an ingestion like that is no word about who may ask
+        assert (
+            await there.ingest_deps.ledger.book("book")
+        ).bound  # an ingestion like that is no word about who may ask
 
 
 async def test_what_the_operator_ingested_may_always_be_read_again(tmp_path: Path, author: Author) -> None:
     """Also after a caller has named its folder; and a book that the operator reads from elsewhere is the operator's."""
     ask = {"readable": None, "replace": False}
     async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
-        here.bench.go.set()
+        here.worker.go.set()
         async for _ in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book")):
             pass
         await here.ended(await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine"))
@@ -417,7 +419,7 @@ async def test_a_server_takes_on_so_many_and_no_more(
         await here.jobs.start(order(author), owner="mine")
         with pytest.raises(Overloaded):
             await here.jobs.start(order(author, book_id="other"), owner="mine")
-        async with here.shop.locks.alone("other"):
+        async with here.ingest_deps.locks.alone("other"):
             pass
 
 
@@ -426,7 +428,7 @@ async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path
     the book is served meanwhile."""
     url = await new_postgres_database(postgres_address)
     carried: list[str] = []
-    async with workshop(tmp_path / "home") as shop, open_database(url) as mine, open_database(url) as yours:
+    async with workshop(tmp_path / "home") as ingest_deps, open_database(url) as mine, open_database(url) as yours:
 
         class Ledger:
             async def unsettled(self):
@@ -436,7 +438,7 @@ async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path
             async def books(self):
                 return [entry]
 
-        class Shelf:
+        class Collections:
             trusted: list[str] = []  # noqa: RUF012  # a double
 
             async def verify(self, _entry) -> bool:
@@ -445,15 +447,15 @@ async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path
             def trust(self, book_id: str) -> None:
                 self.trusted.append(book_id)
 
-        await run(shop, Author(tmp_path / "book", 1).folder)
-        (entry,) = await shop.ledger.books()
-        shelf, there = Shelf(), SqlBookLocks(yours)
+        await run(ingest_deps, Author(tmp_path / "book", 1).folder)
+        (entry,) = await ingest_deps.ledger.books()
+        collections, there = Collections(), SqlBookLocks(yours)
         async with SqlBookLocks(mine).alone("book"):
-            await recover_all(Ledger(), shelf, there)
-            await verify_all(Ledger(), shelf, there)
-            assert (carried, shelf.trusted) == (["looked", "looked"], ["book"])  # looked, and left it alone
+            await recover_all(Ledger(), collections, there)
+            await verify_all(Ledger(), collections, there)
+            assert (carried, collections.trusted) == (["looked", "looked"], ["book"])  # looked, and left it alone
         carried.clear()
-        await recover_all(Ledger(), shelf, there)
+        await recover_all(Ledger(), collections, there)
         assert len(carried) == 2  # now it is this one's to finish
 
 
@@ -467,9 +469,9 @@ async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postg
         workshop(tmp_path / "a") as one,
         workshop(tmp_path / "b") as two,
     ):
-        bench = SlowBench()
+        worker = SlowBench()
         rules = JobRules(serving=True, shared=True)
-        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), bench=bench), SqlJobs(mine), rules)
+        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), worker=worker), SqlJobs(mine), rules)
         there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(yours)), SqlJobs(yours), rules)
         record = await here.start(order(author), owner="mine")
         assert (await there.start(order(author), owner="mine")).job.job_id == record.job.job_id
@@ -478,7 +480,7 @@ async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postg
             await there.start(order(author, mode="full"), owner="mine")
         await there.take_up()
         assert there.live(record.job.job_id) is None
-        await bench.middle.wait()
+        await worker.middle.wait()
         asked = time.monotonic()
         assert (await there.cancel(record.job.job_id, None)).job.status == "cancelled"
         assert time.monotonic() - asked < 2  # though it was in the middle of a step, and nothing had changed
@@ -498,11 +500,11 @@ async def test_a_job_that_waits_its_turn_hears_of_its_end_too(tmp_path: Path, po
         workshop(tmp_path / "a") as one,
         workshop(tmp_path / "b") as two,
     ):
-        rules, bench = JobRules(serving=True, shared=True), SlowBench()
-        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), bench=bench), SqlJobs(mine), rules)
+        rules, worker = JobRules(serving=True, shared=True), SlowBench()
+        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), worker=worker), SqlJobs(mine), rules)
         there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(yours)), SqlJobs(yours), rules)
         await here.start(order(author), owner="mine")
-        await bench.middle.wait()
+        await worker.middle.wait()
         waiting = await here.start(order(author, book_id="other"), owner="mine")
 
         assert (await there.cancel(waiting.job.job_id, None)).job.status == "cancelled"

@@ -66,8 +66,8 @@ async def build(home: Path, folder: Path) -> dict[str, str]:
             (folder / name).mkdir()
             (folder / name / "01-lesson.md").write_text(text, encoding="utf-8")
             await lectern.ingest(folder / name, book=name)
-        made = {name: await lectern.keys.create(wanted) for name, wanted in WANTED.items()}
-        await lectern.keys.revoke(made["revoked"].key.key_id)
+        made = {name: await lectern.app.keys.create(wanted) for name, wanted in WANTED.items()}
+        await lectern.app.keys.revoke(made["revoked"].key.key_id)
     return {name: issued.text for name, issued in made.items()}
 
 

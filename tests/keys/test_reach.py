@@ -177,17 +177,17 @@ def test_two_keys_of_one_book_have_their_own_threads(
 async def test_a_default_book_is_not_named_to_everybody() -> None:
     """Who may not read the operator's default hears of their own books only; who may need not name it."""
 
-    class Shelf:
+    class Collections:
         async def books(self) -> list[SimpleNamespace]:
             return [SimpleNamespace(manifest=SimpleNamespace(book_id=name)) for name in ("a", "b", "default")]
 
-    shelf: Any = Shelf()
+    collections: Any = Collections()
     with pytest.raises(BadInput) as refused:
-        await resolve_book(None, shelf, "default", frozenset({"a", "b"}))
+        await resolve_book(None, collections, "default", frozenset({"a", "b"}))
 
     assert "default" not in str(refused.value)
-    assert (await resolve_book(None, shelf, "default", frozenset({"a", "default"}))).manifest.book_id == "default"
-    assert (await resolve_book(None, shelf, "default", None)).manifest.book_id == "default"
+    assert (await resolve_book(None, collections, "default", frozenset({"a", "default"}))).manifest.book_id == "default"
+    assert (await resolve_book(None, collections, "default", None)).manifest.book_id == "default"
 
 
 def test_lists_and_advice_name_only_what_may_be_read(site: Site) -> None:

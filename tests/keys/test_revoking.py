@@ -19,8 +19,7 @@ import pytest
 
 from lectern.app.keys import delete_key, revoke_key
 from lectern.app.threads import OwnThreads
-from lectern.conversations.runs import Cancelled
-from lectern.domain.errors import Unauthorised
+from lectern.domain.errors import Cancelled, Unauthorised
 from lectern.domain.jobs import JobOrder
 from lectern.domain.keys import Key, KeyRequest
 from lectern.domain.threads import LOCAL_OWNER
@@ -193,12 +192,12 @@ async def test_a_job_ends_with_the_key_that_began_it(tmp_path: Path) -> None:
     """It is cancelled, begins no other, and its idempotency keys go with the key; a job of another's goes on."""
     with fake_ai() as ai:
         async with talking(tmp_path, ai) as opened:
-            key = await _key(opened.keys)
-            jobs = Jobs(opened.workshop, SqlJobs(opened.engine), JobRules(serving=True))
+            key = await _key(opened.app.keys)
+            jobs = Jobs(opened.workshop, SqlJobs(opened.app.engine), JobRules(serving=True))
             order = JobOrder(book_id="robots", folder=(await opened.books())[0].source, mode="recreate")
             mine = await jobs.start(order, owner=key.owner, key="k")
             other = await jobs.start(replace(order, book_id="other"), owner="somebody")
-            await delete_key(key.key_id, opened.keys, opened.runs, jobs)
+            await delete_key(key.key_id, opened.app.keys, opened.app.runs, jobs)
 
             assert (await jobs.record(mine.job.job_id, None)).job.status == "cancelled"
             with pytest.raises(Unauthorised):
@@ -218,7 +217,7 @@ async def test_a_key_that_is_deleted_elsewhere_leaves_nothing(tmp_path: Path, po
     with fake_ai() as ai:
         ai.script(then=Step(say=saying(NODE)))
         async with talking(tmp_path, ai) as opened, open_database(url) as mine, open_database(url) as yours:
-            here, there, keys = opened.runs_on(mine), opened.runs_on(yours), SqlKeys(yours)
+            here, there, keys = opened.app.runs_on(mine), opened.app.runs_on(yours), SqlKeys(yours)
             jobs = Jobs(opened.workshop, SqlJobs(yours), JobRules(shared=True))
             key = await _key(keys)
             first = request(owner=key.owner)
@@ -238,8 +237,8 @@ async def test_a_key_that_is_deleted_elsewhere_leaves_nothing(tmp_path: Path, po
             assert time.monotonic() - begun < 4
             assert gone == 2
             for owner, left in ((key.owner, 0), (f"{key.owner}/reader", 0), (LOCAL_OWNER, 1), (f"{key.owner}x", 1)):
-                assert len((await OwnThreads(there.talk.threads, owner).list()).heads) == left
-            assert await there.talk.log.run(key.owner, busy.request.run_id) is None
+                assert len((await OwnThreads(there.conversations.threads, owner).list()).heads) == left
+            assert await there.conversations.log.run(key.owner, busy.request.run_id) is None
             await here.close(0)
             await there.close(0)
 
@@ -248,10 +247,10 @@ async def test_revoking_twice_changes_nothing(tmp_path: Path) -> None:
     """A second word is not a mistake."""
     with fake_ai() as ai:
         async with talking(tmp_path, ai) as opened:
-            key = await _key(opened.keys)
-            first = await revoke_key(key.key_id, opened.keys, opened.runs, opened.jobs)
+            key = await _key(opened.app.keys)
+            first = await revoke_key(key.key_id, opened.app.keys, opened.app.runs, opened.jobs)
 
-            assert await revoke_key(key.key_id, opened.keys, opened.runs, opened.jobs) == first
+            assert await revoke_key(key.key_id, opened.app.keys, opened.app.runs, opened.jobs) == first
 
 
 async def _key(keys: SqlKeys) -> Key:

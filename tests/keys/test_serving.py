@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from lectern.api.addresses import networks
-from lectern.api.auth import CALLER, Door
+from lectern.api.auth import CALLER, Authenticator
 from lectern.api.gate import Gate
 from lectern.api.rate_windows import BAD_KEYS, Limits, Windows
 from lectern.api.readers import Readers
@@ -122,7 +122,7 @@ async def gate(folder: Path, *, most: int, proxies: tuple[str, ...] = (), local:
     """The gate alone, and its keys; requests come from 127.0.0.1."""
     async with fresh_database("sqlite", folder) as engine:
         keys = SqlKeys(engine)
-        door, limits = Door(keys, Readers(keys), local), Limits(Windows(), most, 2)
+        door, limits = Authenticator(keys, Readers(keys), local), Limits(Windows(), most, 2)
         app = Gate(whoever, door=door, limits=limits, proxies=networks(proxies), unguarded=frozenset())
         transport = httpx.ASGITransport(app, client=("127.0.0.1", 5))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:

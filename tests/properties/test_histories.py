@@ -13,7 +13,7 @@ import pytest
 
 from lectern.domain import failpoints
 from lectern.ingestion.doctor import examine
-from lectern.ingestion.ingest import Workshop
+from lectern.ingestion.ingest import IngestDeps
 from lectern.ingestion.replacing import remove
 from tests.books import Author
 from tests.doubles import WordEmbedder
@@ -64,52 +64,52 @@ class History:
     async def go(self) -> None:
         """Some sessions of some ingestions each; a server in memory has only one, since it forgets with it."""
         async with AsyncExitStack() as stack:
-            shop = await self._open(stack)
+            ingest_deps = await self._open(stack)
             for _ in range(self.chance.randint(2, 5)):
                 if not self.server and self.chance.random() < 0.3:
                     await stack.aclose()
-                    shop = await self._open(stack)
-                await self._step(shop)
-            await self._ingest(shop)
-            ours = await content(shop)
-            assert [finding.kind async for finding in examine(shop, mend=False)] == [], self.deeds
-        async with workshop(self.folder / "fresh", self.embedder) as shop:
-            await run(shop, self.author.folder)
-            assert ours == await content(shop), self.deeds
+                    ingest_deps = await self._open(stack)
+                await self._step(ingest_deps)
+            await self._ingest(ingest_deps)
+            ours = await content(ingest_deps)
+            assert [finding.kind async for finding in examine(ingest_deps, mend=False)] == [], self.deeds
+        async with workshop(self.folder / "fresh", self.embedder) as ingest_deps:
+            await run(ingest_deps, self.author.folder)
+            assert ours == await content(ingest_deps), self.deeds
         shutil.rmtree(self.folder)  # an engine's files are large, and a campaign has thousands of them
 
-    async def _open(self, stack: AsyncExitStack) -> Workshop:
+    async def _open(self, stack: AsyncExitStack) -> IngestDeps:
         if self.chance.random() < 0.25:
             self.embedder = WindowEmbedder() if type(self.embedder) is WordEmbedder else WordEmbedder()
         self.deeds.append(f"open with {self.embedder.fingerprint}")
         opened = workshop(self.folder / "home", self.embedder, server=self.server)
         return await stack.enter_async_context(opened)
 
-    async def _step(self, shop: Workshop) -> None:
+    async def _step(self, ingest_deps: IngestDeps) -> None:
         self.deeds += [self.author.edit() for _ in range(self.chance.randint(1, 4))]
         what = self.chance.random()
-        if what < 0.08 and (entry := await shop.ledger.book("book")):
+        if what < 0.08 and (entry := await ingest_deps.ledger.book("book")):
             self.deeds.append("remove")
-            await remove(shop.ledger, shop.shelf, entry)
+            await remove(ingest_deps.ledger, ingest_deps.collections, entry)
         elif what < 0.35:
-            await self._die(shop)
+            await self._die(ingest_deps)
         else:
-            await self._ingest(shop)
+            await self._ingest(ingest_deps)
 
-    async def _ingest(self, shop: Workshop) -> None:
+    async def _ingest(self, ingest_deps: IngestDeps) -> None:
         mode = self.chance.choice(["incremental", "incremental", "incremental", "full", "recreate"])
         self.deeds.append(mode)
-        job = await run(shop, self.author.folder, mode)
-        await agreement(shop)
+        job = await run(ingest_deps, self.author.folder, mode)
+        await agreement(ingest_deps)
         assert job.files_processed + job.files_skipped + job.files_failed == job.files_discovered, self.deeds
 
-    async def _die(self, shop: Workshop) -> None:
+    async def _die(self, ingest_deps: IngestDeps) -> None:
         """An ingestion that is broken off, as by a kill; what comes next finds what it left."""
         instant, count = self.chance.choice(INSTANTS), self.chance.randint(1, 2)
         self.deeds.append(f"die at {instant}")
         failpoints.listen(dying(instant, count))
         try:
-            await run(shop, self.author.folder)
+            await run(ingest_deps, self.author.folder)
         except Dead:
             """The next ingestion, or the next start, has to mend it."""
         finally:
@@ -151,13 +151,13 @@ async def test_a_server_ends_equal_to_a_fresh_ingest_too(tmp_path: Path, histori
 async def test_a_lost_change_would_be_noticed(tmp_path: Path) -> None:
     """The comparison can fail: an edit that was never ingested is seen as a difference."""
     author = Author(tmp_path / "book", 1)
-    async with workshop(tmp_path / "home") as shop:
-        await run(shop, author.folder)
-        before = await content(shop)
+    async with workshop(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        before = await content(ingest_deps)
     author._change_a_line()
-    async with workshop(tmp_path / "fresh") as shop:
-        await run(shop, author.folder)
-        assert before != await content(shop)
+    async with workshop(tmp_path / "fresh") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        assert before != await content(ingest_deps)
 
 
 @pytest.mark.parametrize("server", [False, True])
@@ -171,9 +171,9 @@ async def test_stale_words_and_vectors_would_be_noticed(tmp_path: Path, server: 
     ):
         embedder.fingerprint = "test/same/32"  # so that nothing but what is found by tells them apart
         author._write(Path("lectern.toml"), f'language = "{language}"\n')
-        async with workshop(tmp_path / str(number), embedder, server=server) as shop:
-            await run(shop, author.folder)
-            held.append(await content(shop))
+        async with workshop(tmp_path / str(number), embedder, server=server) as ingest_deps:
+            await run(ingest_deps, author.folder)
+            held.append(await content(ingest_deps))
 
     assert [str(one) for one in held[0]] == [str(one) for one in held[1]] == [str(one) for one in held[2]]
     assert held[0] != held[1]

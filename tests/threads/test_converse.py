@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lectern.app.open import Lectern
-from lectern.conversations.runs import Cancelled, Failed, Runs
+from lectern.app.lectern import Lectern
+from lectern.conversations.runs import Failed, Runs
 from lectern.conversations.turns import Begun, Kept, TurnRequest
-from lectern.domain.errors import BadInput, Conflict, LecternError, Overloaded, ProviderError, UnknownBook
+from lectern.domain.errors import BadInput, Cancelled, Conflict, LecternError, Overloaded, ProviderError, UnknownBook
 from lectern.domain.replies import Answer
 from lectern.domain.threads import LOCAL_OWNER, Json
 from lectern.store.database import open_database
@@ -49,19 +49,19 @@ def request(text: str = "What is a node?", **given: Any) -> TurnRequest:
 
 async def say(lectern: Lectern, text: str = "What is a node?", **given: Any) -> Json:
     """One turn, to its reply."""
-    return await lectern.runs.start(request(text, **given)).reply()
+    return await lectern.app.runs.start(request(text, **given)).reply()
 
 
 async def test_a_turn_is_kept_as_it_was_shown(lectern: Lectern) -> None:
     """The last event, the thread's reply and what the store gives under the run's id are the same."""
     asked = request(stream=True)
-    run = lectern.runs.start(asked)
+    run = lectern.app.runs.start(asked)
     events = [event async for _, event in run.follow()]
 
     assert isinstance(events[0], Begun)
     assert isinstance(events[-1], Kept)
     [turn] = await lectern.threads.turns(asked.thread_id)
-    assert turn.reply == events[-1].reply == await lectern.talk.threads.reply(LOCAL_OWNER, asked.run_id)
+    assert turn.reply == events[-1].reply == await lectern.app.conversations.threads.reply(LOCAL_OWNER, asked.run_id)
     assert turn.answer == turn.reply["response"]
     assert turn.reply["session_id"] == asked.thread_id
 
@@ -138,13 +138,13 @@ async def test_a_failed_turn_leaves_only_a_line_in_the_log(lectern: Lectern, ai:
     asked = request()
 
     with pytest.raises(ProviderError):
-        await lectern.runs.start(asked).reply()
+        await lectern.app.runs.start(asked).reply()
 
-    run = await lectern.talk.log.run(LOCAL_OWNER, asked.run_id)
+    run = await lectern.app.conversations.log.run(LOCAL_OWNER, asked.run_id)
     assert run is not None
     assert (run.state, run.question) == ("error", asked.text)
     assert run.error
-    assert await lectern.talk.threads.head(LOCAL_OWNER, asked.thread_id) is None
+    assert await lectern.app.conversations.threads.head(LOCAL_OWNER, asked.thread_id) is None
     ai.script(then=Step(say=saying(NODE)))
     assert (await say(lectern, thread_id=asked.thread_id))["should_answer"]
 
@@ -153,17 +153,17 @@ async def test_a_cancelled_run_leaves_the_thread_as_it_was(lectern: Lectern, ai:
     """Cancelling ends the run at once, with an error for whoever follows; the thread is free and unchanged."""
     ai.script(then=Step(say=saying(NODE), delay=30))
     asked = request()
-    run = lectern.runs.start(asked)
+    run = lectern.app.runs.start(asked)
     await run.begun()
     async with asyncio.timeout(5):
         await run.cancel()
 
     with pytest.raises(Cancelled):
         await run.reply()
-    known = await lectern.talk.log.run(LOCAL_OWNER, asked.run_id)
+    known = await lectern.app.conversations.log.run(LOCAL_OWNER, asked.run_id)
     assert known is not None
     assert known.state == "cancelled"
-    assert await lectern.talk.threads.head(LOCAL_OWNER, asked.thread_id) is None
+    assert await lectern.app.conversations.threads.head(LOCAL_OWNER, asked.thread_id) is None
     ai.script(then=Step(say=saying(NODE)))
     assert (await say(lectern, thread_id=asked.thread_id))["should_answer"]
 
@@ -176,7 +176,7 @@ async def test_an_end_in_another_process_is_heard(
     whoever follows is told, no model is paid for any longer, and the thread is free."""
     url = await new_postgres_database(postgres_address)
     async with open_database(url) as mine, open_database(url) as yours:
-        here, there = lectern.runs_on(mine), lectern.runs_on(yours)
+        here, there = lectern.app.runs_on(mine), lectern.app.runs_on(yours)
         first = request()
         await here.start(first).reply()
         ai.script(then=Step(say=saying(NODE), delay=30))
@@ -185,9 +185,9 @@ async def test_an_end_in_another_process_is_heard(
         await run.begun()
         begun = time.monotonic()
         if deed == "cancel":
-            await there.talk.log.end(asked.run_id, "cancelled")
+            await there.conversations.log.end(asked.run_id, "cancelled")
         else:
-            await there.talk.threads.delete(LOCAL_OWNER, asked.thread_id)
+            await there.conversations.threads.delete(LOCAL_OWNER, asked.thread_id)
         with pytest.raises(Cancelled):
             await run.reply()
         assert time.monotonic() - begun < 2.5
@@ -202,14 +202,14 @@ async def test_an_end_in_another_process_is_heard(
 async def test_cancelling_anywhere_keeps_all_or_nothing(lectern: Lectern, step: int) -> None:
     """Whenever a run is cancelled, the thread holds the whole turn or nothing, and the log agrees."""
     asked = request()
-    run = lectern.runs.start(asked)
+    run = lectern.app.runs.start(asked)
     for _ in range(step * 3):
         await asyncio.sleep(0)
     await asyncio.sleep(step * 0.004)
     await run.cancel()
 
-    head = await lectern.talk.threads.head(LOCAL_OWNER, asked.thread_id)
-    known = await lectern.talk.log.run(LOCAL_OWNER, asked.run_id)
+    head = await lectern.app.conversations.threads.head(LOCAL_OWNER, asked.thread_id)
+    known = await lectern.app.conversations.log.run(LOCAL_OWNER, asked.run_id)
     last = run.events[-1]
     assert isinstance(last, Kept) == (head is not None)
     if head is not None:
@@ -224,8 +224,8 @@ async def test_cancelling_anywhere_keeps_all_or_nothing(lectern: Lectern, step: 
 async def test_the_same_id_twice_is_one_turn(lectern: Lectern, ai: FakeAI) -> None:
     """Asked again under the same id, by itself or side by side, a question is answered once and replied alike."""
     asked = request(digest="same")
-    both = await asyncio.gather(lectern.runs.start(asked).reply(), lectern.runs.start(asked).reply())
-    fresh = Runs(lectern.talk, most=5, most_of_one=5)  # another process, or this one after a restart
+    both = await asyncio.gather(lectern.app.runs.start(asked).reply(), lectern.app.runs.start(asked).reply())
+    fresh = Runs(lectern.app.conversations, most=5, most_of_one=5)  # another process, or this one after a restart
     again = await fresh.start(asked).reply()
 
     assert both[0] == both[1] == again
@@ -238,7 +238,7 @@ async def test_the_same_id_twice_is_one_turn(lectern: Lectern, ai: FakeAI) -> No
 async def test_too_many_at_once_are_turned_away(lectern: Lectern, ai: FakeAI) -> None:
     """Beyond the cap a run is refused before it begins; one that ended makes room."""
     ai.script(then=Step(say=saying(NODE), delay=30))
-    runs = Runs(lectern.talk, most=3, most_of_one=2)
+    runs = Runs(lectern.app.conversations, most=3, most_of_one=2)
     mine = [runs.start(request(owner="a")) for _ in range(2)]
 
     with pytest.raises(Overloaded):
@@ -275,14 +275,14 @@ async def test_a_summary_comes_with_the_fifth_exchange(lectern: Lectern) -> None
 
 async def test_a_ephemeral_talk_leaves_nothing(lectern: Lectern) -> None:
     """It can be followed up like any other, and no file of the home holds a word of it."""
-    runs = await lectern.runs_in(ephemeral=True)
+    runs = await lectern.app.ephemeral_runs()
     thread_id = str(uuid.uuid4())
     for _ in range(2):
         await runs.start(request("What is a canarywort node?", thread_id=thread_id)).reply()
 
-    assert (await runs.talk.threads.thread(LOCAL_OWNER, thread_id)).head.turn_count == 2
-    assert await lectern.talk.threads.head(LOCAL_OWNER, thread_id) is None
-    held = b"".join(file.read_bytes() for file in lectern.home.path.glob("lectern.db*"))
+    assert (await runs.conversations.threads.thread(LOCAL_OWNER, thread_id)).head.turn_count == 2
+    assert await lectern.app.conversations.threads.head(LOCAL_OWNER, thread_id) is None
+    held = b"".join(file.read_bytes() for file in lectern.app.home.path.glob("lectern.db*"))
     assert b"canarywort" not in held
 
 
@@ -304,7 +304,7 @@ async def test_an_unexpected_error_is_not_shown(lectern: Lectern, monkeypatch: p
     async def broken(*_: object) -> None:
         raise RuntimeError("secret inside")
 
-    monkeypatch.setattr(type(lectern.talk.threads), "append", broken)
+    monkeypatch.setattr(type(lectern.app.conversations.threads), "append", broken)
     with pytest.raises(LecternError) as raised:
         await say(lectern)
 
@@ -329,7 +329,7 @@ async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, s
     ai.script(then=Step(say=answer))
     thread_id = str(uuid.uuid4())
     for _ in range(5):
-        run = lectern.runs.start(request(thread_id=thread_id))
+        run = lectern.app.runs.start(request(thread_id=thread_id))
         await run.reply()
         await run.ended()
 
@@ -347,8 +347,8 @@ async def test_the_last_turn_is_given_again_to_who_lost_it(
     monkeypatch.setenv("AGENT_MAX_TURNS", "1")
     async with talking(tmp_path, ai) as lectern:
         asked = request(digest="key")
-        first = await lectern.runs.start(asked).reply()
-        again = await Runs(lectern.talk, most=5, most_of_one=5).start(asked).reply()
+        first = await lectern.app.runs.start(asked).reply()
+        again = await Runs(lectern.app.conversations, most=5, most_of_one=5).start(asked).reply()
 
     assert again == first
 
@@ -356,18 +356,18 @@ async def test_the_last_turn_is_given_again_to_who_lost_it(
 async def test_another_body_under_the_key_changes_nothing(lectern: Lectern) -> None:
     """It is refused before it becomes a run, so the first one can still be followed."""
     asked = request(digest="one")
-    reply = await lectern.runs.start(asked).reply()
+    reply = await lectern.app.runs.start(asked).reply()
 
     with pytest.raises(BadInput, match="Idempotency-Key"):
-        lectern.runs.start(request(run_id=asked.run_id, thread_id=asked.thread_id, digest="two"))
-    run = lectern.runs.find(LOCAL_OWNER, asked.run_id)
+        lectern.app.runs.start(request(run_id=asked.run_id, thread_id=asked.thread_id, digest="two"))
+    run = lectern.app.runs.find(LOCAL_OWNER, asked.run_id)
     assert run is not None
     assert await run.reply() == reply
 
 
 async def test_a_number_that_was_never_given_begins_anew(lectern: Lectern) -> None:
     """Whoever comes back with a strange number gets every event, the reply included."""
-    run = lectern.runs.start(request())
+    run = lectern.app.runs.start(request())
     await run.reply()
 
     events = [number async for number, _ in run.follow(999)]
@@ -380,10 +380,10 @@ async def test_what_fails_after_the_reply_is_not_the_turns(lectern: Lectern, mon
     async def broken(_: object) -> str:
         raise RuntimeError("no summary")
 
-    monkeypatch.setattr(type(lectern.staff().answerer), "summary", lambda *_: broken(_))
+    monkeypatch.setattr(type(lectern.app.ask_deps.answerer), "summary", lambda *_: broken(_))
     thread_id = str(uuid.uuid4())
     for _ in range(5):
-        run = lectern.runs.start(request(thread_id=thread_id))
+        run = lectern.app.runs.start(request(thread_id=thread_id))
         await run.reply()
         await run.ended()
 
@@ -393,22 +393,22 @@ async def test_what_fails_after_the_reply_is_not_the_turns(lectern: Lectern, mon
 async def test_nothing_of_a_deleted_thread_is_given_from_memory(lectern: Lectern) -> None:
     """Its runs cannot be found any more."""
     asked = request()
-    await lectern.runs.start(asked).reply()
-    await lectern.talk.threads.delete(LOCAL_OWNER, asked.thread_id)
-    lectern.runs.forget_thread(LOCAL_OWNER, asked.thread_id)
+    await lectern.app.runs.start(asked).reply()
+    await lectern.app.conversations.threads.delete(LOCAL_OWNER, asked.thread_id)
+    lectern.app.runs.forget_thread(LOCAL_OWNER, asked.thread_id)
 
-    assert lectern.runs.find(LOCAL_OWNER, asked.run_id) is None
+    assert lectern.app.runs.find(LOCAL_OWNER, asked.run_id) is None
 
 
 async def test_nor_of_one_that_was_deleted_elsewhere(lectern: Lectern) -> None:
     """By a command, the retention or another process, which cannot tell this one's memory."""
     asked = request()
-    await lectern.runs.start(asked).reply()
-    assert await lectern.runs.recall(LOCAL_OWNER, asked.run_id) is not None
-    await lectern.talk.threads.delete(LOCAL_OWNER, asked.thread_id)
+    await lectern.app.runs.start(asked).reply()
+    assert await lectern.app.runs.recall(LOCAL_OWNER, asked.run_id) is not None
+    await lectern.app.conversations.threads.delete(LOCAL_OWNER, asked.thread_id)
 
-    assert await lectern.runs.recall(LOCAL_OWNER, asked.run_id) is None
-    assert lectern.runs.find(LOCAL_OWNER, asked.run_id) is None
+    assert await lectern.app.runs.recall(LOCAL_OWNER, asked.run_id) is None
+    assert lectern.app.runs.find(LOCAL_OWNER, asked.run_id) is None
 
 
 async def test_a_change_of_subject_is_not_answered_with_the_old_one(tmp_path: Path, ai: FakeAI) -> None:

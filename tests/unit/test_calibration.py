@@ -339,7 +339,7 @@ def test_far_questions_are_many_and_different() -> None:
     assert all(3 <= len(text) <= 1000 for text in asked)
 
 
-class Shelf:
+class Collections:
     """A library of one book, in which what a question finds is told by the question."""
 
     async def search(self, text: str, *, book: str | None = None, limit: int = 5) -> Findings:
@@ -386,7 +386,7 @@ async def test_only_what_does_better_on_the_other_half_is_stored(fooled: bool, t
         LabelledQuestion(text=text, answerable=("near" in text) != (fooled and zlib.crc32(text.encode()) % 2 == 1))
         for text in texts
     ]
-    report = await calibrate(Shelf(), tmp_path, questions=questions)
+    report = await calibrate(Collections(), tmp_path, questions=questions)
 
     assert (report.after.log_loss < report.before.log_loss) != fooled
     assert (report.stored is None) == fooled

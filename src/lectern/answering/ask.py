@@ -14,7 +14,7 @@ from lectern.answering.checking import Checker
 from lectern.answering.desk import Library, TurnDesk
 from lectern.answering.followups import leans, own_words, standalone_by_rules
 from lectern.answering.outgoing import Confidential
-from lectern.answering.outline_answers import structured_answer
+from lectern.answering.outline_answers import outline_answer
 from lectern.answering.refusals import PolicyOf, elsewhere, nearest
 from lectern.answering.screening import screened
 from lectern.answering.second_look import SecondLook
@@ -56,7 +56,7 @@ class AnsweringRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staff:
+class AskDeps:
     """Everybody who has a part in a turn."""
 
     library: Library
@@ -68,41 +68,40 @@ class Staff:
     rules: AnsweringRules
 
 
-async def ask(question: Question, staff: Staff) -> AsyncIterator[ReplyEvent]:
+async def ask(question: Question, deps: AskDeps) -> AsyncIterator[ReplyEvent]:
     """A question's events, from its first state to the reply."""
-    turn = _Turn(question, staff)
+    turn = _Turn(question, deps)
     try:
-        async with asyncio.timeout(staff.rules.budget), aclosing(turn.events()) as events:
+        async with asyncio.timeout(deps.rules.budget), aclosing(turn.events()) as events:
             async for event in events:
                 yield event
     except TimeoutError:
-        raise ProviderTimeout(staff.answerer.model, f"the turn took over {staff.rules.budget:g} s; ask again") from None
+        raise ProviderTimeout(deps.answerer.model, f"the turn took over {deps.rules.budget:g} s; ask again") from None
 
 
 class _Turn:
     """One question on its way to a reply."""
 
-    def __init__(self, question: Question, staff: Staff) -> None:
+    def __init__(self, question: Question, deps: AskDeps) -> None:
         self._question = question
-        self._staff = staff
+        self._deps = deps
         self._text = question.text.strip()
         self._standalone = self._text
         self._begun = time.perf_counter()
         self._tokens = 0
         given = question.similarity_threshold
         self._desk = TurnDesk(
-            library=staff.library,
+            library=deps.library,
             scope=question.scope,
-            top_k=question.top_k or staff.rules.top_k,
-            floor=given if given is not None else staff.rules.threshold,
+            top_k=question.top_k or deps.rules.top_k,
+            floor=given if given is not None else deps.rules.threshold,
             question=self._text,
         )
 
     async def events(self) -> AsyncGenerator[ReplyEvent, None]:
         """From pending to the reply."""
         yield Entered(state="pending")
-        where = self._desk.where = await self._staff.library.where(self._question.scope)
-        self._policy = await self._staff.policy(where.book_id)
+        self._policy = await self._deps.policy(self._question.scope.book_id)
         if self._desk.floor is None:
             self._desk.floor = self._policy.floor
         if (reason := screened(self._text)) is not None:
@@ -110,46 +109,47 @@ class _Turn:
             return
         yield Entered(state="retrieving")
         self._standalone = self._desk.question = await self._stand_alone()
-        field_, hits = await self._retrieve()
-        metrics = self._policy.measure(self._standalone, field_, hits)
-        if self._borrowed(hits):
-            metrics = metrics.refused()
-        if (reply := await self._from_outline(metrics)) is not None:
-            yield EvidenceFound(hits=tuple(one.hit for one in reply.citations), metrics=reply.account.metrics)
+        if (reply := await self._from_outline()) is not None:
+            yield EvidenceFound(hits=tuple(cited.hit for cited in reply.citations), metrics=reply.account.metrics)
             yield Entered(state="generating")
             yield Delta(text=reply.text)
             yield Replied(reply=reply)
             return
-        if metrics.should_answer and self._staff.second_look is not None:
-            best = [hit for hit in field_ if hit.similarity >= (self._policy.floor or 0.0)]
-            metrics = await self._staff.second_look.at(self._standalone, best, metrics, self._language)
+        candidates, hits = await self._retrieve()
+        metrics = await self._weigh(candidates, hits)
         yield EvidenceFound(hits=tuple(hits), metrics=metrics)
         if not metrics.should_answer:
-            yield await self._refuse_weak(metrics, hits, field_)
+            yield await self._refuse_weak(metrics, hits, candidates)
             return
         yield Entered(state="generating")
         async with aclosing(self._draft(metrics, hits)) as events:
             async for event in events:
                 yield event
 
+    async def _weigh(self, candidates: list[Hit], hits: list[Hit]) -> ConfidenceMetrics:
+        """How well the evidence covers the question; where it will only be quoted, whether a passage answers it."""
+        metrics = self._policy.measure(self._standalone, candidates, hits)
+        if self._borrowed(hits):
+            return metrics.refused()
+        if metrics.should_answer and self._deps.second_look is not None:
+            best = [hit for hit in candidates if hit.similarity >= (self._policy.floor or 0.0)]
+            return await self._deps.second_look.at(self._standalone, best, metrics, self._language)
+        return metrics
+
     async def _stand_alone(self) -> str:
         """The question as it is searched for."""
         history = self._question.history
         if not history or not leans(self._text):
             return self._text
-        said, spent = await self._staff.answerer.standalone(self._text, history)
+        said, spent = await self._deps.answerer.standalone(self._text, history)
         self._tokens += spent.tokens
         return said or standalone_by_rules(self._text, history)
 
     async def _retrieve(self) -> tuple[list[Hit], list[Hit]]:
         """The field that confidence looks at, and what is handed out of it."""
-        query = SearchQuery(
-            text=_searchable(self._standalone),
-            scope=self._question.scope,
-            limit=max(FIELD, self._desk.top_k),
-        )
+        query = SearchQuery(text=_searchable(self._standalone), limit=max(FIELD, self._desk.top_k))
         begun = time.perf_counter()
-        findings: Findings = await self._staff.library.search(query)
+        findings: Findings = await self._deps.library.search(self._question.scope, query)
         self._desk.seconds += time.perf_counter() - begun
         self._language = findings.language
         floor = self._desk.floor or 0.0
@@ -164,13 +164,12 @@ class _Turn:
         own = own_words(self._text)
         return bool(own) and not any(own & stems(" ".join((*hit.chunk.trail, hit.chunk.text))) for hit in hits)
 
-    async def _from_outline(self, metrics: ConfidenceMetrics) -> Answer | None:
-        """The reply to a question about the book's structure, which the outline knows best."""
-        where = self._desk.where
-        assert where is not None  # something was retrieved, if only nothing
-        found = await structured_answer(self._standalone, where, self._desk)
+    async def _from_outline(self) -> Answer | None:
+        """The reply to a question about the book's structure, which the outline knows best; nothing is searched."""
+        found = await outline_answer(self._standalone, self._desk)
         if found is None:
             return None
+        metrics = self._policy.measure(self._standalone, (), ())
         sure = replace(metrics, confidence=1.0, confidence_level="high", should_answer=True)
         return Answer(
             text=found.text,
@@ -182,7 +181,7 @@ class _Turn:
         )
 
     async def _draft(self, metrics: ConfidenceMetrics, hits: list[Hit]) -> AsyncGenerator[ReplyEvent, None]:
-        checker = Checker(judge=self._staff.judge, passage=self._desk.passage, confidential=self._staff.confidential)
+        checker = Checker(judge=self._deps.judge, passage=self._desk.passage, confidential=self._deps.confidential)
         task = Assignment(
             question=self._text if not self._question.history else self._standalone,
             retrieved=self._retrieved,
@@ -191,8 +190,8 @@ class _Turn:
             stream=self._question.stream,
         )
         low = metrics.confidence_level == "low"
-        opening = f"{self._staff.rules.disclaimer}\n\n" if low else ""
-        async with aclosing(self._staff.answerer.write(task)) as pieces:  # type: ignore[type-var]  # a generator
+        opening = f"{self._deps.rules.disclaimer}\n\n" if low else ""
+        async with aclosing(self._deps.answerer.write(task)) as pieces:  # type: ignore[type-var]  # a generator
             async for piece in pieces:
                 if isinstance(piece, Spent):
                     self._tokens += piece.tokens
@@ -214,7 +213,7 @@ class _Turn:
         used = {citation.hit.chunk.id for citation in citations}
         handed = list(self._desk.handed.values())
         return Answer(
-            text=f"{self._staff.rules.disclaimer}\n\n{checker.text}" if low else checker.text,
+            text=f"{self._deps.rules.disclaimer}\n\n{checker.text}" if low else checker.text,
             citations=citations,
             statements=tuple(checker.statements),
             considered=tuple(hit for hit in handed if hit.chunk.id not in used),
@@ -243,7 +242,7 @@ class _Turn:
 
     async def _elsewhere(self) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
         """Lessons that the reader's filters hide, and other books, that have it."""
-        return await elsewhere(self._standalone, self._desk, self._staff.policy, self._staff.second_look)
+        return await elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.second_look)
 
     def _refused(self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: tuple[Hit, ...]) -> Replied:
         return Replied(reply=self._refusal(reason, metrics, list(hits)))
@@ -252,7 +251,7 @@ class _Turn:
         self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: list[Hit], removed: Removed | None = None
     ) -> Refusal:
         return Refusal(
-            text=self._staff.rules.refusal,
+            text=self._deps.rules.refusal,
             reason=reason,
             nearest=nearest(hits),
             outside_scope=(),
@@ -268,7 +267,7 @@ class _Turn:
             question=self._text,
             standalone=self._standalone,
             metrics=metrics,
-            model=self._staff.answerer.model,
+            model=self._deps.answerer.model,
             tokens_used=self._tokens,
             retrieval_count=len(self._desk.handed),
             look_ups=tuple(self._desk.look_ups),
@@ -278,7 +277,7 @@ class _Turn:
                 total_time_ms=round(total * 1000, 3),
             ),
             state=state,
-            where=self._desk.where,
+            where=self._question.scope.where,
         )
 
 

@@ -16,7 +16,7 @@ from lectern.domain.errors import BadInput, LecternError
 from lectern.domain.evidence import Findings, Hit
 from lectern.domain.outline import Outline
 from lectern.domain.replies import LookUp
-from lectern.domain.scope import ChunkFilter, Scope, SearchQuery
+from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope, SearchQuery
 from lectern.schemas.tool_response import TOOL_NAME, error_response, tool_response
 
 T = TypeVar("T")
@@ -24,17 +24,13 @@ T = TypeVar("T")
 TOOL_LIMIT = 20  # passages that a model may ask for at once
 LESSON_LIMIT = 40  # passages of a lesson that a model is given; the rest it can search for
 
-Search = Callable[[SearchQuery], Awaitable[Findings]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
     """How a desk reaches the book."""
 
-    search: Search
-    where: Callable[
-        [Scope], Awaitable[ChunkFilter]
-    ]  # what a reader's scope means in the book; raises where it is wrong
+    search: Callable[[ResolvedScope, SearchQuery], Awaitable[Findings]]
+    resolve: Callable[[Scope], Awaitable[ResolvedScope]]  # raises where the scope does not fit the book
     lesson: Callable[[ChunkFilter], Awaitable[list[IndexedChunk]]]
     outline: Callable[[str], Awaitable[Outline]]
     books: Callable[[], Awaitable[tuple[str, ...]]]  # those that this reader may read
@@ -45,7 +41,7 @@ class TurnDesk:
     """Look-ups of one turn."""
 
     library: Library
-    scope: Scope
+    scope: ResolvedScope
     top_k: int
     floor: float | None  # the least cosine; a model may raise it
     question: str  # of the reader, made standalone
@@ -54,7 +50,6 @@ class TurnDesk:
     handed: dict[int, Hit] = field(default_factory=dict)
     retrieved: set[str] = field(default_factory=set)  # chunks that a retrieval brought, not the reading of a lesson
     succeeded: bool = False
-    where: ChunkFilter | None = None
     _vector: tuple[float, ...] = ()  # of the reader's question
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -64,7 +59,7 @@ class TurnDesk:
 
     def hand_out(self, findings: Findings, hits: Sequence[Hit]) -> str:
         """The first retrieval, already made, as the tool's answer."""
-        self.where, self._vector, self.succeeded = findings.where, findings.vector, True
+        self._vector, self.succeeded = findings.vector, True
         return self._respond(findings.query, hits)
 
     async def retrieve(self, query: str, top_k: int | None, similarity_threshold: float | None) -> str:
@@ -75,11 +70,10 @@ class TurnDesk:
             floors = [floor for floor in (self.floor, similarity_threshold) if floor is not None]
             wanted = SearchQuery(
                 text=query,
-                scope=self.scope,
                 limit=top_k or self.top_k,
                 similarity_threshold=max(floors, default=None),
             )
-            findings = await self._timed(self.library.search(wanted))
+            findings = await self._timed(self.library.search(self.scope, wanted))
         except LecternError as exc:
             return error_response(query, str(exc))
         self.succeeded = True
@@ -87,10 +81,8 @@ class TurnDesk:
 
     async def read_lesson(self, parent_doc_id: str) -> str:
         """A lesson of the reader's scope, in order; its passages can be cited."""
-        if self.where is None:
-            return error_response(parent_doc_id, "nothing was retrieved yet")
         try:
-            chunks = await self._timed(self.library.lesson(replace(self.where, parent_doc_id=parent_doc_id)))
+            chunks = await self._timed(self.library.lesson(replace(self.scope.where, parent_doc_id=parent_doc_id)))
         except LecternError as exc:
             return error_response(parent_doc_id, str(exc))
         hits = [self._from_lesson(chunk) for chunk in chunks[:LESSON_LIMIT]]
@@ -101,14 +93,12 @@ class TurnDesk:
 
     async def first_of(self, parent_doc_id: str) -> Hit | None:
         """The first passage of a lesson that this reader may see."""
-        assert self.where is not None  # the outline is asked after a retrieval
-        chunks = await self._timed(self.library.lesson(replace(self.where, parent_doc_id=parent_doc_id)))
+        chunks = await self._timed(self.library.lesson(replace(self.scope.where, parent_doc_id=parent_doc_id)))
         return self._from_lesson(chunks[0]) if chunks else None
 
     async def outline(self) -> str:
         """The table of contents, lessons with the id that `read_lesson` takes."""
-        assert self.where is not None  # a model is asked only after a retrieval
-        outline = await self._timed(self.library.outline(self.where.book_id))
+        outline = await self._timed(self.library.outline(self.scope.book_id))
         self._note(
             "outline", "", sum(len(chapter.lessons) for part in outline.modules for chapter in part.chapters), 0.0
         )
@@ -172,6 +162,8 @@ class TurnDesk:
         )
 
     def _similarity(self, windows: Sequence[Sequence[float]]) -> float:
+        if not self._vector:  # the outline answered before anything was searched
+            return 0.0
         cosines = [sum(a * b for a, b in zip(window, self._vector, strict=True)) for window in windows]
         return min(max(max(cosines, default=0.0), 0.0), 1.0)
 

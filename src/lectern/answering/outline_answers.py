@@ -17,7 +17,6 @@ from lectern.answering.desk import TurnDesk
 from lectern.domain.books import MAIN_MODULE
 from lectern.domain.outline import Outline, OutlineChapter, OutlineLesson, OutlineModule
 from lectern.domain.replies import Citation, Statement
-from lectern.domain.scope import ChunkFilter
 from lectern.text.words import stems, telling_stems
 
 T = TypeVar("T")
@@ -273,7 +272,7 @@ def _best(items: Sequence[T], said: str, title: Callable[[T], str]) -> int | Non
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StructuredAnswer:
+class OutlineAnswer:
     """What the outline says."""
 
     text: str
@@ -281,11 +280,11 @@ class StructuredAnswer:
     statements: tuple[Statement, ...]
 
 
-async def structured_answer(question: str, where: ChunkFilter, desk: TurnDesk) -> StructuredAnswer | None:
+async def outline_answer(question: str, desk: TurnDesk) -> OutlineAnswer | None:
     """The answer to a question about the structure, or None."""
     if not about_structure(question):
         return None
-    lines = structure_lines(question, await desk.library.outline(where.book_id))
+    lines = structure_lines(question, await desk.library.outline(desk.scope.book_id))
     numbers: dict[str, int] = {}
     citations: list[Citation] = []
     statements: list[Statement] = []
@@ -302,4 +301,4 @@ async def structured_answer(question: str, where: ChunkFilter, desk: TurnDesk) -
     if not statements:
         return None
     text = "\n".join(one.text for one in statements)
-    return StructuredAnswer(text=text, citations=tuple(citations), statements=tuple(statements))
+    return OutlineAnswer(text=text, citations=tuple(citations), statements=tuple(statements))

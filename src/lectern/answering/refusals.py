@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from lectern.answering.desk import TurnDesk
 from lectern.answering.second_look import SecondLook
+from lectern.domain.books import TOP_TIER
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import NearestLesson
 from lectern.domain.scope import ChunkFilter, Scope, SearchQuery
@@ -32,10 +33,9 @@ async def elsewhere(
     question: str, desk: TurnDesk, policy: PolicyOf, look: SecondLook | None
 ) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
     """Lessons that the reader's filters hide, and other books, that answer the question with confidence."""
-    assert desk.where is not None  # a refusal comes after a retrieval
-    book = desk.where.book_id
+    book = desk.scope.book_id
     outside: tuple[NearestLesson, ...] = ()
-    if desk.where != ChunkFilter(book_id=book):  # the author's default for readers hides lessons, too
+    if desk.scope.where != ChunkFilter(book_id=book):  # the author's default for readers hides lessons, too
         outside = nearest(await _confident(question, book, desk, policy, look))[:1]
     if outside:
         return outside, ()
@@ -45,8 +45,8 @@ async def elsewhere(
 
 async def _confident(question: str, book: str, desk: TurnDesk, policy: PolicyOf, look: SecondLook | None) -> list[Hit]:
     """The hits of a whole book, if they would have been enough, and not just so: whoever is sent there must find it."""
-    query = SearchQuery(text=question.ljust(3, "?"), scope=Scope(book_id=book, hardware_tier_filter=4), limit=FIELD)
-    found = await desk.library.search(query)
+    scope = await desk.library.resolve(Scope(book_id=book, tier=TOP_TIER))
+    found = await desk.library.search(scope, SearchQuery(text=question.ljust(3, "?"), limit=FIELD))
     hits, its = list(found.hits), await policy(book)
     metrics = its.measure(question, hits, hits[: desk.top_k])
     if metrics.should_answer and look is not None:

@@ -12,7 +12,7 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from lectern.api import errors
 from lectern.api.addresses import is_loopback, networks
-from lectern.api.auth import Door
+from lectern.api.auth import Authenticator
 from lectern.api.cors import ListedOrigins
 from lectern.api.description import describe_headers
 from lectern.api.gate import Gate, page_files, unguarded_paths
@@ -23,7 +23,7 @@ from lectern.api.readers import Readers
 from lectern.api.routes import books, chat, health, ingestions, local, metrics, readers, threads
 from lectern.api.slow_clients import PromptBody
 from lectern.api.sse import Streams
-from lectern.app.open import Lectern
+from lectern.app.lectern import Lectern
 from lectern.version import __version__
 
 WEB = Path(__file__).parent / "web"
@@ -37,25 +37,25 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app = unguarded_app()
     app.state.lectern = lectern
     app.state.local_token = local_token
-    settings, url = lectern.settings, lectern.settings.limits_url
-    app.state.streams = Streams(2 * settings.max_runs, 2 * settings.max_runs_per_key, lectern.keys.stands)
+    settings, url = lectern.app.settings, lectern.app.settings.limits_url
+    app.state.streams = Streams(2 * settings.max_runs, 2 * settings.max_runs_per_key, lectern.app.keys.stands)
     windows = Windows(url.get_secret_value() if url else None)
-    lectern.closing.push_async_callback(windows.close)
+    lectern.app.stack.push_async_callback(windows.close)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)  # what is added first is reached last
     app.add_middleware(BodyLimit, most=MAX_BODY)
     app.add_middleware(PromptBody, seconds=settings.request_timeout)
     app.add_middleware(
         Gate,
-        door=Door(lectern.keys, Readers(lectern.keys), local=is_loopback(host)),
+        door=Authenticator(lectern.app.keys, Readers(lectern.app.keys), local=is_loopback(host)),
         limits=Limits(windows, settings.rate_limit, settings.reader_rate_limit),
         proxies=networks(settings.proxies),
         unguarded=unguarded_paths(WEB),
     )
-    app.add_middleware(ListedOrigins, listed=frozenset(settings.origins), keys=lectern.keys)
+    app.add_middleware(ListedOrigins, listed=frozenset(settings.origins), keys=lectern.app.keys)
     app.add_middleware(KnownHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
     app.add_middleware(SafeHeaders)
-    app.state.metrics = Metrics(lectern.runs, lectern.jobs)
-    lectern.watchers.append(app.state.metrics.question)
+    app.state.metrics = Metrics(lectern.app.runs, lectern.jobs)
+    lectern.app.watchers.append(app.state.metrics.question)
     app.add_middleware(Traced, metrics=app.state.metrics)
     return app
 

@@ -10,15 +10,11 @@ from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBea
 from starlette.datastructures import Headers
 
 from lectern.api.readers import TOKEN_HEADER, Readers
-from lectern.domain.errors import Forbidden, Unauthorised
+from lectern.domain.errors import BadKey, WrongOrigin
 from lectern.domain.keys import LOCAL, Caller, Key
 from lectern.store.keys import SqlKeys
 
 CALLER = "lectern.caller"  # where the scope of a request has its caller
-GOOD_KEY = (
-    "a good key is needed, as `Authorization: Bearer KEY` or `X-API-Key: KEY`; "
-    "the operator makes one with: lectern keys create"
-)
 READER = "send the token of a reader as `X-Reader-Token`; POST /readers gives one, and another when it has expired"
 MALFORMED = ""  # what was sent as a key and cannot be one
 _BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="A key, once one exists.")
@@ -36,20 +32,8 @@ async def caller_of(
     return caller
 
 
-class BadKey(Unauthorised):
-    """No key, or not a good one."""
-
-    def __init__(self, *, tried: bool) -> None:
-        self.tried = tried  # something was sent: it may be a guess
-        super().__init__(GOOD_KEY)
-
-
-class WrongOrigin(Forbidden):
-    """A publishable key on a page that it was not made for."""
-
-
 @dataclass(frozen=True, slots=True)
-class Door:
+class Authenticator:
     """Lets callers in."""
 
     keys: SqlKeys

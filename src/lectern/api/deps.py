@@ -9,9 +9,9 @@ from fastapi import Depends, Header, Request
 
 from lectern.api.auth import READER, caller_of
 from lectern.api.sse import Streams
-from lectern.app.open import Lectern
+from lectern.app.lectern import Lectern
 from lectern.conversations.runs import Runs
-from lectern.conversations.turns import Talk
+from lectern.conversations.turns import Conversations
 from lectern.domain.errors import Forbidden, Unauthorised
 from lectern.domain.keys import Caller, Right
 
@@ -26,14 +26,14 @@ async def lectern_of(request: Request) -> Lectern:
 LecternDep = Annotated[Lectern, Depends(lectern_of)]
 
 
-async def talk_of(lectern: LecternDep) -> Talk:
+async def talk_of(lectern: LecternDep) -> Conversations:
     """Its conversations."""
-    return lectern.talk
+    return lectern.app.conversations
 
 
 async def runs_of(lectern: LecternDep) -> Runs:
     """Its runs."""
-    return lectern.runs
+    return lectern.app.runs
 
 
 async def streams_of(request: Request) -> Streams:
@@ -44,7 +44,7 @@ async def streams_of(request: Request) -> Streams:
 
 
 StreamsDep = Annotated[Streams, Depends(streams_of)]
-TalkDep = Annotated[Talk, Depends(talk_of)]
+TalkDep = Annotated[Conversations, Depends(talk_of)]
 RunsDep = Annotated[Runs, Depends(runs_of)]
 
 

@@ -10,10 +10,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lectern.api.addresses import Network, peer_of
-from lectern.api.auth import CALLER, BadKey, Door, WrongOrigin
+from lectern.api.auth import CALLER, Authenticator
 from lectern.api.errors import problem_of
 from lectern.api.rate_windows import Limits, Standing, limit_headers, too_many
-from lectern.domain.errors import LecternError
+from lectern.domain.errors import BadKey, LecternError, WrongOrigin
 from lectern.domain.keys import Caller
 
 OPEN = frozenset({"/health/live", "/health/ready", "/openapi.json", "/docs"})
@@ -39,7 +39,13 @@ class Gate:
     """Lets a request through with its caller, or answers it with a problem."""
 
     def __init__(
-        self, app: ASGIApp, *, door: Door, limits: Limits, proxies: Sequence[Network], unguarded: frozenset[str]
+        self,
+        app: ASGIApp,
+        *,
+        door: Authenticator,
+        limits: Limits,
+        proxies: Sequence[Network],
+        unguarded: frozenset[str],
     ) -> None:
         self._app = app
         self._door, self._limits = door, limits

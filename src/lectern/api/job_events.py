@@ -11,7 +11,7 @@ from sse_starlette import ServerSentEvent
 
 from lectern.api.errors import problem_body
 from lectern.api.sse import STORED, frame
-from lectern.domain.errors import LecternError, Overloaded
+from lectern.domain.errors import JobFailed, Overloaded
 from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned
 from lectern.jobs.executor import LiveEvent, LiveJob
 from lectern.jobs.runner import Jobs
@@ -19,10 +19,6 @@ from lectern.schemas.jobs import IngestionJob
 
 POLLED = 1.0  # seconds between two looks at a job that another process carries on
 COUNTED = ("new", "modified", "moved", "deleted", "unchanged")
-
-
-class JobFailed(LecternError):
-    """A job that could not go on, to whoever follows it."""
 
 
 async def live_events(live: LiveJob, last_event_id: str | None) -> AsyncIterator[ServerSentEvent]:

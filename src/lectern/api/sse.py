@@ -14,9 +14,9 @@ from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
 
 from lectern.api.errors import problem_body
-from lectern.conversations.runs import REVOKED, Cancelled, Failed, LiveRun, RunEvent
+from lectern.conversations.runs import REVOKED, Failed, LiveRun, RunEvent
 from lectern.conversations.turns import Begun, Kept
-from lectern.domain.errors import LecternError, Overloaded, Unauthorised
+from lectern.domain.errors import Cancelled, LecternError, Overloaded, Unauthorised
 from lectern.domain.keys import Caller
 from lectern.domain.replies import Delta, Entered, EvidenceFound, Replied
 from lectern.domain.threads import Run

@@ -10,17 +10,17 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from lectern.domain.books import BookEntry
 from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError
 from lectern.domain.scope import ChunkFilter
-from lectern.ports.index import ChunkIndex, Embedder, Stand
+from lectern.ports.index import ChunkIndex, Embedder, Serving
 
 OpenIndex = Callable[[str, int | None], AbstractAsyncContextManager[ChunkIndex]]  # collection, dimensions if it is new
 BuildEmbedder = Callable[[str], Embedder]  # from a fingerprint; raises where it cannot run
 
 
-class OpenShelf:
+class OpenCollections:
     """Collections and embedders, each opened once and closed with the stack."""
 
     def __init__(
-        self, stack: AsyncExitStack, current: Stand, open_index: OpenIndex, build_embedder: BuildEmbedder
+        self, stack: AsyncExitStack, current: Serving, open_index: OpenIndex, build_embedder: BuildEmbedder
     ) -> None:
         self._stack = stack
         self._open_index = open_index
@@ -30,7 +30,7 @@ class OpenShelf:
         self._damaged: set[str] = set()
         self.current = current
 
-    async def stand(self, entry: BookEntry) -> Stand:
+    async def serving(self, entry: BookEntry) -> Serving:
         """Where this book's readers are served from."""
         if entry.manifest.book_id in self._damaged:
             raise IndexDamaged(
@@ -41,7 +41,7 @@ class OpenShelf:
         if entry.fingerprint not in self._embedders:
             self._embedders[entry.fingerprint] = self._embedder(entry)
         index = await self.index(entry.collection_name)
-        return Stand(embedder=self._embedders[entry.fingerprint], index=index)
+        return Serving(embedder=self._embedders[entry.fingerprint], index=index)
 
     async def index(self, collection: str) -> ChunkIndex:
         """The index of a collection that exists."""

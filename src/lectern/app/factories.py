@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from lectern.answering.ask import AnsweringRules, Staff
+from lectern.answering.ask import AnsweringRules, AskDeps
 from lectern.answering.desk import Library
 from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
 from lectern.answering.offline import MODEL_NAME, OfflineWriter
@@ -22,21 +22,21 @@ from lectern.answering.outgoing import Confidential
 from lectern.answering.refusals import PolicyOf
 from lectern.answering.second_look import SecondLook
 from lectern.answering.support import LocalJudge
-from lectern.app.collections import OpenShelf
+from lectern.app.collections import OpenCollections
 from lectern.app.home import Home
 from lectern.app.settings import Settings
 from lectern.domain.errors import ConfigError
 from lectern.index.schema import collection_name
-from lectern.ingestion.ingest import Workshop
+from lectern.ingestion.ingest import IngestDeps
 from lectern.ingestion.replacing import recover_all, verify_all
-from lectern.ingestion.worker import Bench, Here
+from lectern.ingestion.worker import InProcess, Worker
 from lectern.jobs.runner import JobRules, Jobs
 from lectern.models.agent import AgentAnswerer, Prompts
 from lectern.models.local.answer_locator import LocalFinder
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.models.local.entailment import LocalEntailment
 from lectern.models.offline_model import OfflineModel
-from lectern.ports.index import ChunkIndex, Embedder, Stand
+from lectern.ports.index import ChunkIndex, Embedder, Serving
 from lectern.reading.rules import ReadingRules
 from lectern.store.jobs import SqlJobs
 from lectern.store.ledger import SqlLedger
@@ -123,13 +123,13 @@ def openai_key(settings: Settings) -> str:
     return key
 
 
-def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> Staff:
-    """The staff that the settings name; what has to be closed is closed with the stack."""
+def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> AskDeps:
+    """What answering needs, as the settings name it; what has to be closed is closed with the stack."""
     finder = LocalFinder()
     answerer = _answerer(settings, finder, closing)
     quoting = answerer.model == MODEL_NAME
     secrets = (settings.openai_api_key, settings.cohere_api_key, settings.qdrant_api_key)
-    return Staff(
+    return AskDeps(
         library=library,
         answerer=answerer,
         judge=LocalJudge(LocalEntailment()),
@@ -151,13 +151,13 @@ def staff_of(settings: Settings, library: Library, policy: PolicyOf, closing: As
     )
 
 
-async def warm(staff: Staff, embedder: Embedder) -> None:
+async def load_models(deps: AskDeps, embedder: Embedder) -> None:
     """Have every network of this machine loaded that a question will need; no provider is called."""
     if isinstance(embedder, LocalEmbedder):
         await embedder.embed([STATED], purpose="question")
-    await staff.judge.judge(STATED, [WRITTEN])
-    if staff.second_look is not None:
-        await staff.second_look.finder.find(STATED, [("", (WRITTEN,))])
+    await deps.judge.judge(STATED, [WRITTEN])
+    if deps.second_look is not None:
+        await deps.second_look.finder.find(STATED, [("", (WRITTEN,))])
 
 
 def _answerer(settings: Settings, finder: LocalFinder, closing: AsyncExitStack) -> AgentAnswerer:
@@ -199,48 +199,48 @@ def _added(settings: Settings) -> str:
         raise ConfigError(f"LECTERN_INSTRUCTIONS: {settings.instructions} cannot be read ({exc})") from exc
 
 
-async def open_workshop(parts: Parts, stack: AsyncExitStack, rules: ReadingRules | None) -> Workshop:
+async def open_ingest_deps(parts: Parts, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
     """Everything an ingestion works with; what a kill left half done is completed first."""
     embedder = parts.embedder()
     name = collection_name(parts.settings.collection_stem, embedder.fingerprint)
     index = await stack.enter_async_context(parts.index(name, embedder.dimensions))
-    shelf = OpenShelf(stack, Stand(embedder=embedder, index=index), parts.index, parts.embedder_of)
+    collections = OpenCollections(stack, Serving(embedder=embedder, index=index), parts.index, parts.embedder_of)
     ledger, locks = SqlLedger(parts.engine), SqlBookLocks(parts.engine)
-    await recover_all(ledger, shelf, locks)
-    await verify_all(ledger, shelf, locks)
-    return Workshop(
+    await recover_all(ledger, collections, locks)
+    await verify_all(ledger, collections, locks)
+    return IngestDeps(
         ledger=ledger,
-        shelf=shelf,
+        collections=collections,
         vectors=SqlVectorCache(parts.engine),
         rules=rules or ReadingRules(max_file_bytes=int(parts.settings.max_file_mib * 1024 * 1024)),
         locks=locks,
-        bench=await stack.enter_async_context(_workbench(serving=parts.serving)),
+        worker=await stack.enter_async_context(_worker(serving=parts.serving)),
     )
 
 
 @asynccontextmanager
-async def _workbench(*, serving: bool) -> AsyncIterator[Bench]:
+async def _worker(*, serving: bool) -> AsyncIterator[Worker]:
     """A command works where it is; a server has the heavy part done in a process of its own."""
     if not serving:
-        yield Here()
+        yield InProcess()
         return
-    from lectern.jobs.worker_process import Apart
+    from lectern.jobs.worker_process import Subprocess
 
-    bench = Apart(_portable)
+    worker = Subprocess(_portable)
     try:
-        yield bench
+        yield worker
     finally:
-        await bench.close()
+        await worker.close()
 
 
-def jobs_on(engine: AsyncEngine, shop: Workshop, settings: Settings, *, serving: bool) -> Jobs:
+def build_jobs(engine: AsyncEngine, ingest_deps: IngestDeps, settings: Settings, *, serving: bool) -> Jobs:
     """Jobs whose records are kept in this database."""
     from lectern.jobs.sources import check_roots
 
     if serving:
         check_roots(settings.books)
     rules = JobRules(serving=serving, shared=engine.dialect.name != "sqlite", roots=settings.books)
-    return Jobs(shop, SqlJobs(engine), rules)
+    return Jobs(ingest_deps, SqlJobs(engine), rules)
 
 
 def _portable(embedder: Embedder) -> bool:

@@ -15,6 +15,16 @@ from lectern.domain.errors import ConfigError, InUse
 FOLDER = ".lectern"
 SERVER = "server.json"
 OWNER = "owner"
+VARIABLE = "LECTERN_HOME"
+ENV_FILE = ".env"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """Where a server takes commands of this machine, and the token that lets them in."""
+
+    url: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +48,14 @@ class Home:
         """What `lectern calibrate` found out, a file a book."""
         return self.path / "calibrations"
 
-    def server(self) -> dict[str, str] | None:
+    def server(self) -> ServerAddress | None:
         """Where the server that owns this folder listens, if one does."""
         try:
-            found = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
+            left = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
             owner = (self.path / OWNER).read_text(encoding="utf-8").strip()
-            if str(found["pid"]) != owner:  # left by a server that was killed
+            if str(left["pid"]) != owner or not _is_alive(int(owner)):  # left by a server that was killed
                 return None
-            return {"url": str(found["url"]), "token": str(found["token"])}
+            return ServerAddress(url=str(left["url"]), token=str(left["token"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -80,6 +90,17 @@ class Home:
             yield  # the lock goes with the handle
 
 
+def configured_home() -> Path | None:
+    """LECTERN_HOME from the environment or `.env`, without the other settings: a command that goes through a server has
+    no use for them."""
+    value = os.environ.get(VARIABLE)
+    if not value and Path(ENV_FILE).is_file():
+        from dotenv import dotenv_values
+
+        value = dotenv_values(ENV_FILE).get(VARIABLE)
+    return Path(value) if value else None
+
+
 def find_home(configured: Path | None, *, create: bool) -> Home:
     """The configured folder, else the nearest `.lectern/` upward, else one here."""
     path = configured or _nearest() or Path.cwd() / FOLDER
@@ -102,6 +123,18 @@ def find_home(configured: Path | None, *, create: bool) -> Home:
 def _nearest() -> Path | None:
     here = Path.cwd()
     return next((folder / FOLDER for folder in (here, *here.parents) if (folder / FOLDER).is_dir()), None)
+
+
+def _is_alive(pid: int) -> bool:
+    if os.name == "nt":
+        return True  # there a signal of 0 would end the process; whoever connects finds out
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # another user's
+    return True
 
 
 def _lock(descriptor: int) -> bool:

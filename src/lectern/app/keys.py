@@ -21,7 +21,7 @@ async def revoke_key(key_id: str, keys: SqlKeys, runs: Runs, jobs: Jobs) -> Key:
 async def delete_key(key_id: str, keys: SqlKeys, runs: Runs, jobs: Jobs) -> tuple[Key, int]:
     """The same, and nothing is left of it but an id that nobody gets again; how many conversations went."""
     key = await revoke_key(key_id, keys, runs, jobs)
-    gone = await runs.talk.threads.forget(key.owner)
+    gone = await runs.conversations.threads.forget(key.owner)
     await jobs.records.forget_keys(key.owner)
     await keys.forget(key_id)
     return key, gone

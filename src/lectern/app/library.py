@@ -11,27 +11,28 @@ from lectern.domain.chunks import IndexedChunk, StampedChunk
 from lectern.domain.errors import BadInput, UnknownLesson
 from lectern.domain.evidence import Around
 from lectern.domain.outline import Outline, outline_of
-from lectern.domain.scope import SEARCH_LIMIT, ChunkFilter, Scope
-from lectern.ingestion.ingest import Workshop
-from lectern.ports.index import IndexView
+from lectern.domain.scope import SEARCH_LIMIT, ChunkFilter, ResolvedScope, Scope
+from lectern.ports.index import Collections, IndexView
+from lectern.ports.ledger import Ledger
 from lectern.retrieval.neighbours import neighbours
-from lectern.retrieval.scope import resolve_book, resolve_scope
+from lectern.retrieval.scope import resolve, resolve_book
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingRoom:
-    """What can be read without asking anything."""
+class BookLibrary:
+    """What can be read of indexed books without asking anything."""
 
+    ledger: Ledger
+    collections: Collections
     settings: Settings
-    workshop: Workshop
 
     async def books(self) -> tuple[BookEntry, ...]:
         """Every indexed book."""
-        return await self.workshop.ledger.books()
+        return await self.ledger.books()
 
     async def book(self, book: str | None = None, readable: frozenset[str] | None = None) -> BookEntry:
         """The book that is meant by this name, or by none, among those that may be read."""
-        return await resolve_book(book, self.workshop.ledger, self.settings.default_book, readable)
+        return await resolve_book(book, self.ledger, self.settings.default_book, readable)
 
     async def book_id(self, book: str | None, readable: frozenset[str] | None) -> str:
         """Its name: what is read afterwards names the book, and so needs no look at who may read it."""
@@ -44,16 +45,16 @@ class ReadingRoom:
     async def chunks(self, book: str | None = None) -> list[StampedChunk]:
         """Every chunk of a book that the index really holds."""
         entry = await self.book(book)
-        stand = await self.workshop.shelf.stand(entry)
+        serving = await self.collections.serving(entry)
         where = ChunkFilter(book_id=entry.manifest.book_id)
-        return await stand.index.read(lambda view: view.chunks(where))
+        return await serving.index.read(lambda view: view.chunks(where))
 
     async def lesson(self, parent_doc_id: str, *, book: str | None = None) -> list[StampedChunk]:
         """The whole lesson, in order, however long."""
         entry = await self.book(book)
-        stand = await self.workshop.shelf.stand(entry)
+        serving = await self.collections.serving(entry)
         where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
-        found = await stand.index.read(lambda view: view.chunks(where))
+        found = await serving.index.read(lambda view: view.chunks(where))
         if not found:
             raise UnknownLesson(
                 f"{where.book_id!r} has no lesson {parent_doc_id!r}; search results and `outline --json` have its id",
@@ -61,17 +62,17 @@ class ReadingRoom:
             )
         return found
 
-    async def lesson_in(self, where: ChunkFilter) -> list[IndexedChunk]:
+    async def lesson_with_vectors(self, where: ChunkFilter) -> list[IndexedChunk]:
         """A lesson of a reader's scope, with its vectors."""
         entry = await self.book(where.book_id)
-        stand = await self.workshop.shelf.stand(entry)
+        serving = await self.collections.serving(entry)
 
         async def work(view: IndexView) -> list[IndexedChunk]:
             ids = [stored.chunk.id for stored in await view.chunks(where)]
             found = await view.with_vectors(where.book_id, ids)
             return [found[one] for one in ids if one in found]
 
-        return await stand.index.read(work)
+        return await serving.index.read(work)
 
     async def context(
         self, chunk_id: str, *, book: str | None = None, before: int = 1, after: int = 1
@@ -82,7 +83,7 @@ class ReadingRoom:
                 raise BadInput(f"{name} must be 0 to {SEARCH_LIMIT}, not {count}", field=name)
         entry = await self.book(book)
         book_id = entry.manifest.book_id
-        stand = await self.workshop.shelf.stand(entry)
+        serving = await self.collections.serving(entry)
 
         async def work(view: IndexView) -> tuple[StampedChunk, Around] | None:
             found = await view.by_ids(book_id, [chunk_id])
@@ -91,20 +92,19 @@ class ReadingRoom:
             around = await neighbours(view, {name: one.chunk for name, one in found.items()}, before, after)
             return next(iter(found.values())), next(iter(around.values()))
 
-        if (read := await stand.index.read(work) if _is_uuid(chunk_id) else None) is None:
+        if (read := await serving.index.read(work) if _is_uuid(chunk_id) else None) is None:
             raise UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")
         return read
 
     async def outline(self, book: str | None = None) -> Outline:
         """A book's modules, chapters and lessons, in order."""
         entry = await self.book(book)
-        records = await self.workshop.ledger.records(entry.manifest.book_id, entry.collection_name)
+        records = await self.ledger.records(entry.manifest.book_id, entry.collection_name)
         return outline_of(entry.manifest, records.values())
 
-    async def where(self, scope: Scope) -> ChunkFilter:
+    async def resolve(self, scope: Scope, readable: frozenset[str] | None = None) -> ResolvedScope:
         """What a reader's scope means: the book, and the filters checked against it."""
-        entry = await self.book(scope.book_id)
-        return await resolve_scope(scope, entry.manifest, self.workshop.ledger)
+        return await resolve(scope, self.ledger, self.settings.default_book, readable)
 
 
 def _is_uuid(text: str) -> bool:

@@ -12,11 +12,11 @@ from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from lectern.app.home import ENV_FILE
 from lectern.domain.errors import BadInput, ConfigError
 from lectern.domain.keys import origin_of
 
 PREFIX = "LECTERN_"
-ENV_FILE = ".env"
 LEVELS = ("high", "medium", "low")
 UNSEEN = {"KEY", "DATABASE", "LIMITS"}  # words of the variables whose values may hold a secret
 

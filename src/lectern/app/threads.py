@@ -3,9 +3,8 @@ shown."""
 
 from __future__ import annotations
 
-import dataclasses
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -13,60 +12,63 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.app.settings import Settings
 from lectern.conversations.runs import Runs, Watcher
-from lectern.conversations.turns import Responder, Talk, TalkRules, TurnRequest, converse
-from lectern.domain.replies import Replied, Reply
+from lectern.conversations.turns import Answering, Begun, ConversationRules, Conversations, Kept, TurnRequest, converse
+from lectern.domain.replies import Reply, ReplyEvent
 from lectern.domain.scope import Scope
 from lectern.domain.threads import LOCAL_OWNER, Json, Thread, ThreadEdit, ThreadHead, ThreadPage, Turn, checked_id
 from lectern.ports.threads import ThreadStore
 from lectern.schemas.chat import ChatResponse
+from lectern.schemas.scope import fields_of
 from lectern.store.leases import Leases
 from lectern.store.threads import SqlThreads
 from lectern.store.turn_log import SqlTurnLog
 
 
-def runs_on(
+def build_runs(
     engine: AsyncEngine,
     settings: Settings,
-    responder: Responder,
+    answering: Answering,
     watchers: Sequence[Watcher],
 ) -> Runs:
     """Conversations kept in this database."""
     leases = Leases(engine)
-    talk = Talk(
+    conversations = Conversations(
         threads=SqlThreads(engine, leases),
         log=SqlTurnLog(engine),
         leases=leases,
-        responder=responder,
+        answering=answering,
         render=render,
-        rules=TalkRules(max_turns=settings.max_turns, patience=settings.thread_wait),
+        rules=ConversationRules(max_turns=settings.max_turns, patience=settings.thread_wait),
     )
-    return Runs(talk, most=settings.max_runs, most_of_one=settings.max_runs_per_key, watchers=watchers)
+    return Runs(conversations, most=settings.max_runs, most_of_one=settings.max_runs_per_key, watchers=watchers)
 
 
-async def ask_in_thread(  # one parameter for each thing that can be asked for
-    talk: Talk, thread_id: str, text: str, scope: Scope, top_k: int | None, similarity_threshold: float | None
-) -> Reply:
-    """One turn of the local owner's, to its reply."""
-    given = {
-        name: value for name, value in dataclasses.asdict(scope).items() if value is not None and name != "book_id"
-    }
+async def turn_in_thread(  # noqa: PLR0913  # one parameter for each thing that can be asked for
+    conversations: Conversations,
+    thread_id: str,
+    text: str,
+    scope: Scope,
+    top_k: int | None,
+    similarity_threshold: float | None,
+    *,
+    stream: bool,
+) -> AsyncIterator[ReplyEvent]:
+    """One turn of the local owner's: the events of its answer. It is stored before they end."""
     request = TurnRequest(
         owner=LOCAL_OWNER,
         thread_id=checked_id(thread_id),
         run_id=str(uuid.uuid4()),
         text=text,
         book_id=scope.book_id,
-        filters=given,
+        filters=fields_of(scope),
         top_k=top_k,
         similarity_threshold=similarity_threshold,
+        stream=stream,
     )
-    reply: Reply | None = None
-    async with aclosing(converse(request, talk)) as events:
+    async with aclosing(converse(request, conversations)) as events:
         async for event in events:
-            if isinstance(event, Replied):
-                reply = event.reply
-    assert reply is not None  # a turn that ends without an error has one
-    return reply
+            if not isinstance(event, Begun | Kept):
+                yield event
 
 
 def render(reply: Reply, book_id: str, thread_id: str) -> Json:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lectern.domain.errors import Busy, LecternError
 
 if TYPE_CHECKING:
-    from lectern.app.open import Lectern
+    from lectern.app.lectern import Lectern
     from lectern.domain.books import BookEntry
     from lectern.domain.jobs import IngestionJob
 

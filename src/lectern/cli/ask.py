@@ -6,28 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.options import (
-    Book,
-    ChapterMax,
-    ChapterMin,
-    Direct,
-    Json,
-    Layer,
-    Lesson,
-    Levels,
-    Module,
-    Tier,
-    scope_of,
-)
-from lectern.cli.remote import only
+from lectern.app.commands import Ask
+from lectern.cli.options import Direct, Json, with_scope
+from lectern.cli.remote import run_one
 from lectern.cli.render import carry, print_json, show_refusal, show_sources
+from lectern.domain.scope import Scope
 
 REFUSED = 4
 
 
-def command(  # noqa: PLR0913  # one parameter an option
+@with_scope
+def ask(
     question: Annotated[str, typer.Argument(help="The question, 1 to 1000 characters.")],
-    book: Book = None,
     top_k: Annotated[
         int | None, typer.Option("--top-k", help="How many passages to read, 1 to 100; default: AGENT_TOP_K, else 5.")
     ] = None,
@@ -37,30 +27,14 @@ def command(  # noqa: PLR0913  # one parameter an option
             "--threshold", help="The least similarity (cosine) of a passage, 0 to 1; default: the embedder's."
         ),
     ] = None,
-    tier: Tier = None,
-    module: Module = None,
-    chapter_min: ChapterMin = None,
-    chapter_max: ChapterMax = None,
-    lesson: Lesson = None,
-    level: Levels = None,
-    layer: Layer = None,
     *,
+    scope: Scope,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
     """Answer a question from the book, with citations; exit 4 where the book does not say."""
-    scope = scope_of(
-        book=book,
-        tier=tier,
-        module=module,
-        chapter_min=chapter_min,
-        chapter_max=chapter_max,
-        lesson=lesson,
-        level=level,
-        layer=layer,
-    )
-    params = {"text": question, "top_k": top_k, "similarity_threshold": threshold, "scope": scope}
-    reply = carry(only("ask", params, direct=direct))
+    command = Ask(text=question, scope=scope, top_k=top_k, similarity_threshold=threshold)
+    reply = carry(run_one(command, direct=direct))
     if json:
         print_json(reply)
     else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from lectern.app.commands import ListBooks, ListChunks, RemoveBook, ShowLesson, ShowOutline
 from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
-from lectern.cli.remote import act, only
+from lectern.cli.remote import run_all, run_one
 from lectern.cli.render import carry, confirmed, fail, print_json
 
 
@@ -24,7 +25,7 @@ def books(
     if remove is not None:
         _remove(remove, yes=yes, direct=direct, json=json)
         return
-    found = carry(_all("books", {}, direct=direct))
+    found = carry(run_all(ListBooks(), direct=direct))
     if json:
         print_json(found)
         return
@@ -40,7 +41,7 @@ def books(
 
 def outline(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
     """Show a book's modules, chapters and lessons."""
-    found = carry(only("outline", {"book": one_book(book, named)}, direct=direct))
+    found = carry(run_one(ShowOutline(book=one_book(book, named)), direct=direct))
     if json:
         print_json(found)
         return
@@ -66,7 +67,7 @@ def lesson(
     json: Json = False,
 ) -> None:
     """Show a whole lesson, in order."""
-    found = carry(only("lesson", {"parent_doc_id": parent_doc_id, "book": book}, direct=direct))
+    found = carry(run_one(ShowLesson(parent_doc_id=parent_doc_id, book=book), direct=direct))
     if json:
         print_json(found)
         return
@@ -78,7 +79,7 @@ def lesson(
 
 def chunks(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
     """List every chunk that the index really holds; with --json one object a line."""
-    for line in carry(_all("chunks", {"book": one_book(book, named)}, direct=direct)):
+    for line in carry(run_all(ListChunks(book=one_book(book, named)), direct=direct)):
         if json:
             print_json(line)
         else:
@@ -91,12 +92,8 @@ def chunks(book: BookArgument = None, *, named: Book = None, direct: Direct = Fa
 def _remove(book: str, *, yes: bool, direct: bool, json: bool) -> None:
     if not yes and not confirmed(f"Take {book!r} out of the index? Its files stay."):
         fail("nothing was removed; --yes removes without asking", 2)
-    gone = carry(only("remove", {"book": book}, direct=direct))
+    gone = carry(run_one(RemoveBook(book=book), direct=direct))
     if json:
         print_json(gone)
     else:
         typer.echo(f"{gone['book_id']}: removed, {gone['chunks_deleted']} chunks gone")
-
-
-async def _all(name: str, params: dict[str, Any], *, direct: bool) -> list[dict[str, Any]]:
-    return [line async for line in act(name, params, direct=direct)]

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from lectern.app.commands import Calibrate, JudgedQuestion
 from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
-from lectern.cli.remote import only
+from lectern.cli.remote import run_one
 from lectern.cli.render import carry, print_json
 
 Questions = Annotated[
@@ -27,7 +28,7 @@ SHOWN = {
 SHARES = ("false_refusal_rate", "refusal_rate")
 
 
-def command(
+def calibrate(
     book: BookArgument = None,
     questions: Questions = None,
     *,
@@ -45,12 +46,12 @@ def command(
 
 
 async def _calibrate(book: str | None, questions: Path | None, *, direct: bool) -> dict[str, Any]:
-    lines = []
+    judged: tuple[JudgedQuestion, ...] = ()
     if questions is not None:
         from lectern.evals.refusal import read_labelled
 
-        lines = [{"text": line.text, "answerable": line.answerable} for line in read_labelled(questions)]
-    return await only("calibrate", {"book": book, "questions": lines}, direct=direct)
+        judged = tuple(JudgedQuestion(text=line.text, answerable=line.answerable) for line in read_labelled(questions))
+    return await run_one(Calibrate(book=book, questions=judged), direct=direct)
 
 
 def _show(report: dict[str, Any]) -> None:

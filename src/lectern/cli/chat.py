@@ -14,23 +14,14 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.cli.options import (
-    Book,
-    ChapterMax,
-    ChapterMin,
-    Direct,
-    Json,
-    Layer,
-    Lesson,
-    Levels,
-    Module,
-    Tier,
-    scope_of,
-)
-from lectern.cli.remote import Act, channel
+from lectern.app.commands import Chat, ExportThread, ShowThread
+from lectern.cli.options import Direct, Json, with_scope
+from lectern.cli.remote import Run, channel
 from lectern.cli.render import complain, print_json, show_refusal, show_sources
 from lectern.domain.errors import BadInput, LecternError
+from lectern.domain.scope import Scope
 from lectern.domain.threads import checked_id
+from lectern.schemas.scope import OPTIONS, fields_of
 
 HELP = """\
 /sources          the sources of the last answer
@@ -38,53 +29,28 @@ HELP = """\
 /filters          show the filters; /filters tier=2 level=A1,B1 sets, /filters clear removes them
 /export [FILE]    the conversation as Markdown, shown or written
 /quit             leave (or Ctrl-D)"""
-NAMES: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "tier": ("hardware_tier_filter", int),
-    "module": ("module_filter", str),
-    "chapter-min": ("chapter_min", int),
-    "chapter-max": ("chapter_max", int),
-    "lesson": ("lesson_filter", int),
-    "level": ("proficiency_levels", lambda text: text.split(",")),
-    "layer": ("layer_filter", str),
-}
+NUMBERS = ("tier", "chapter-min", "chapter-max", "lesson")  # filters whose value is a number
 
 
-def command(  # noqa: PLR0913  # one parameter an option
+@with_scope
+def chat(
     session: Annotated[str | None, typer.Argument(help="A conversation to go on with; see `lectern threads`.")] = None,
-    book: Book = None,
-    tier: Tier = None,
-    module: Module = None,
-    chapter_min: ChapterMin = None,
-    chapter_max: ChapterMax = None,
-    lesson: Lesson = None,
-    level: Levels = None,
-    layer: Layer = None,
     *,
+    scope: Scope,
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing of this conversation.")] = False,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
     """Talk with a book: questions one after the other, follow-ups included. `/help` lists what else can be typed."""
-    scope = scope_of(
-        book=book,
-        tier=tier,
-        module=module,
-        chapter_min=chapter_min,
-        chapter_max=chapter_max,
-        lesson=lesson,
-        level=level,
-        layer=layer,
-    )
-    given = {name: value for name, value in scope.items() if name != "book_id" and value is not None}
     try:
         thread_id = checked_id(session) if session else str(uuid.uuid4())
     except BadInput as exc:
         complain(exc)
-    talk = _Talk(thread_id, book, given, ephemeral=ephemeral, as_json=json)
+    talk = _Conversation(thread_id, scope.book_id, fields_of(scope), ephemeral=ephemeral, as_json=json)
     with asyncio.Runner() as runner:
         opened = channel(direct=direct)
         try:
-            talk.act = runner.run(opened.__aenter__())
+            talk.run = runner.run(opened.__aenter__())
         except LecternError as exc:
             complain(exc)
         try:
@@ -97,10 +63,10 @@ def command(  # noqa: PLR0913  # one parameter an option
         raise typer.Exit(talk.failed)  # a program has to know; a person has seen it
 
 
-class _Talk:
+class _Conversation:
     """What is known between two questions."""
 
-    act: Act
+    run: Run
 
     def __init__(
         self, thread_id: str, book: str | None, filters: dict[str, Any], *, ephemeral: bool, as_json: bool
@@ -113,21 +79,17 @@ class _Talk:
     async def say_if_new(self) -> None:
         """Whoever mistypes an id must not believe that the talk goes on."""
         try:
-            async for _ in self.act("thread", {"thread_id": self.thread_id}):
+            async for _ in self.run(ShowThread(thread_id=self.thread_id)):
                 pass
         except LecternError:
             typer.echo(f"lectern: there is no conversation {self.thread_id!r}; a new one begins", err=True)
 
     async def ask(self, text: str) -> None:
         """One question; the answer is written as it comes."""
-        params = {
-            "thread_id": self.thread_id,
-            "text": text,
-            "book": self.book,
-            "filters": self.filters,
-            "ephemeral": self.ephemeral,
-        }
-        async for line in self.act("chat", params):
+        question = Chat(
+            thread_id=self.thread_id, text=text, book=self.book, filters=self.filters, ephemeral=self.ephemeral
+        )
+        async for line in self.run(question):
             if line["kind"] == "delta" and not self.as_json:
                 typer.echo(line["text"], nl=False)
             elif line["kind"] == "reply":
@@ -163,25 +125,24 @@ class _Talk:
     def filter(self, text: str) -> None:
         """`/filters`."""
         if text == "clear":
-            self.filters = dict.fromkeys((field for field, _ in NAMES.values()), None)
+            self.filters = dict.fromkeys(OPTIONS.values(), None)
         for part in text.split() if text != "clear" else ():
             name, _, value = part.partition("=")
-            if name not in NAMES or not value:
-                typer.echo(f"{part!r} is no filter; write one of {', '.join(NAMES)} and its value: tier=2")
+            if name not in OPTIONS or not value:
+                typer.echo(f"{part!r} is no filter; write one of {', '.join(OPTIONS)} and its value: tier=2")
                 return
-            field, read = NAMES[name]
             try:
-                self.filters[field] = read(value)
+                self.filters[OPTIONS[name]] = _filter_value(name, value)
             except ValueError:
                 typer.echo(f"{name} is a number, {value!r} is none")
                 return
-        shown = [f"{name}={self.filters[field]}" for name, (field, _) in NAMES.items() if self.filters.get(field)]
+        shown = [f"{name}={self.filters[field]}" for name, field in OPTIONS.items() if self.filters.get(field)]
         typer.echo(", ".join(shown) or "No filters.")
 
     async def export(self, text: str) -> None:
         """`/export`."""
-        params = {"thread_id": self.thread_id, "format": "markdown", "ephemeral": self.ephemeral}
-        async for line in self.act("export_thread", params):
+        export = ExportThread(thread_id=self.thread_id, format="markdown", ephemeral=self.ephemeral)
+        async for line in self.run(export):
             if text:
                 await asyncio.to_thread(_write, text, line["text"])
                 typer.echo(f"Written to {text}")
@@ -189,11 +150,17 @@ class _Talk:
                 typer.echo(line["text"])
 
 
+def _filter_value(name: str, text: str) -> int | str | list[str]:
+    if name in NUMBERS:
+        return int(text)
+    return text.split(",") if name == "level" else text
+
+
 def _write(file: str, text: str) -> None:
     Path(file).expanduser().write_text(text, encoding="utf-8")
 
 
-def _loop(talk: _Talk, runner: asyncio.Runner) -> None:
+def _loop(talk: _Conversation, runner: asyncio.Runner) -> None:
     asking = sys.stdin.isatty() and not talk.as_json
     if asking:
         with contextlib.suppress(ImportError):  # not on Windows: there the console has its own
@@ -221,11 +188,11 @@ def _loop(talk: _Talk, runner: asyncio.Runner) -> None:
             _carry(talk, runner, commands.get(name, partial(_ask, talk, text)), rest.strip())
 
 
-def _ask(talk: _Talk, text: str, _: str) -> Coroutine[Any, Any, None]:
+def _ask(talk: _Conversation, text: str, _: str) -> Coroutine[Any, Any, None]:
     return talk.ask(text)
 
 
-def _carry(talk: _Talk, runner: asyncio.Runner, step: Callable[[str], Any], rest: str) -> None:
+def _carry(talk: _Conversation, runner: asyncio.Runner, step: Callable[[str], Any], rest: str) -> None:
     """One question or command; what goes wrong is said, and the talk goes on."""
     try:
         work = step(rest)

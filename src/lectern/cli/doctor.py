@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from lectern.app.commands import Doctor
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import act
+from lectern.cli.remote import run_all
 from lectern.cli.render import carry, print_json
 
 
-def command(
+def doctor(
     *,
     mend: Annotated[bool, typer.Option("--mend", help="Put right what is found, and forget unused vectors.")] = False,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
     """Compare index and ledger, chunk by chunk; exit 2 where something is wrong and was not mended."""
-    findings = carry(_findings(mend=mend, direct=direct))
+    findings = carry(run_all(Doctor(mend=mend), direct=direct))
     if json:
         print_json(findings)
     else:
@@ -32,7 +33,3 @@ def command(
         typer.echo("Run: lectern doctor --mend", err=True)
     if left:
         raise typer.Exit(2)
-
-
-async def _findings(*, mend: bool, direct: bool) -> list[dict[str, Any]]:
-    return [line async for line in act("doctor", {"mend": mend}, direct=direct)]

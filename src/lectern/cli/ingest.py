@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_args
 
 import typer
 
+from lectern.app.commands import Ingest
 from lectern.app.watching import said, watching
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import act
+from lectern.cli.remote import run
 from lectern.cli.render import carry, fail, print_json
+from lectern.domain.jobs import Mode
 
-MODES = ("incremental", "full", "recreate")
+MODES: tuple[Mode, ...] = get_args(Mode)
 MOST_PROBLEMS = 20  # shown on a terminal; --json has them all
 
 
-def command(  # noqa: PLR0913  # one parameter an option
+def ingest(  # noqa: PLR0913  # one parameter an option
     path: Annotated[Path, typer.Argument(help="The book's folder.")],
     book: Annotated[
         str | None, typer.Option("--book", help="The book's id; default: lectern.toml's or the folder's name.")
@@ -45,20 +48,20 @@ def command(  # noqa: PLR0913  # one parameter an option
         fail(f"there is no folder {str(path)!r}; name the folder that holds the book's Markdown files", 2)
     if watch and dry_run:
         fail("--watch and --dry-run exclude each other", 2)
-    params = {"folder": str(path.absolute()), "book": book, "mode": mode, "dry_run": dry_run, "replace": replace}
+    order = Ingest(folder=str(path.absolute()), book=book, mode=mode, dry_run=dry_run, replace=replace)
     if watch:
-        carry(_watch(path, params, direct=direct, json=json))
-    failed = carry(_ingest(params, direct=direct, json=json))
+        carry(_watch(path, order, direct=direct, json=json))
+    failed = carry(_ingest(order, direct=direct, json=json))
     if strict and failed:
         raise typer.Exit(2)
 
 
-async def _ingest(params: dict[str, Any], *, direct: bool, json: bool) -> int:
+async def _ingest(order: Ingest, *, direct: bool, json: bool) -> int:
     """One run; how many files failed."""
     plan: dict[str, Any] = {}
     job: dict[str, Any] | None = None
-    with _progress(quiet=json or params["dry_run"]) as advance:
-        async for line in act("ingest", params, direct=direct, create=True):
+    with _progress(quiet=json or order.dry_run) as advance:
+        async for line in run(order, direct=direct, create=True):
             if line["kind"] == "planned":
                 plan = line["plan"]
             elif line["kind"] == "indexed":
@@ -75,13 +78,13 @@ async def _ingest(params: dict[str, Any], *, direct: bool, json: bool) -> int:
     return int(job["files_failed"])
 
 
-async def _watch(path: Path, params: dict[str, Any], *, direct: bool, json: bool) -> NoReturn:
+async def _watch(path: Path, order: Ingest, *, direct: bool, json: bool) -> NoReturn:
     """Ingest, and again after every pause in the author's edits; those made during an ingestion are not missed."""
     async with watching(path) as watch:
         if not json:
             typer.echo(f"Watching {path} for edits (Ctrl-C stops)")
-        await _ingest(params, direct=direct, json=json)
-        later = {**params, "mode": "incremental", "replace": False}
+        await _ingest(order, direct=direct, json=json)
+        later = dataclasses.replace(order, mode="incremental", replace=False)
         while True:
             await watch.edits()
             try:

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from lectern.app.commands import CancelJob, ListJobs, ShowJob, StartJob
+from lectern.cli.ingest import MODES, show_job
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import act, only
+from lectern.cli.remote import run_all, run_one
 from lectern.cli.render import carry, fail, print_json
 
 app = typer.Typer(help="List, read, start and cancel ingestions.", no_args_is_help=True, rich_markup_mode=None)
 JobId = Annotated[int, typer.Argument(metavar="JOB", min=1, max=2**31 - 1, help="The job's number.")]
-MODES = ("incremental", "full", "recreate")
 
 
 @app.command("list")
@@ -25,11 +26,7 @@ def list_jobs(
     json: Json = False,
 ) -> None:
     """List ingestions, the newest first."""
-
-    async def work() -> list[dict[str, Any]]:
-        return [line async for line in act("jobs", {"limit": limit, "book": book}, direct=direct)]
-
-    found = carry(work())
+    found = carry(run_all(ListJobs(limit=limit, book=book), direct=direct))
     if json:
         print_json(found)
         return
@@ -42,13 +39,13 @@ def list_jobs(
 @app.command("show")
 def show(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
     """Show an ingestion with its report."""
-    _print(carry(only("job", {"job_id": job_id}, direct=direct)), json=json)
+    _print(carry(run_one(ShowJob(job_id=job_id), direct=direct)), json=json)
 
 
 @app.command("cancel")
 def cancel(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
     """End an ingestion; what was finished is kept."""
-    _print(carry(only("cancel_job", {"job_id": job_id}, direct=direct)), json=json)
+    _print(carry(run_one(CancelJob(job_id=job_id), direct=direct)), json=json)
 
 
 @app.command("start")
@@ -71,8 +68,8 @@ def start(
     if source is not None and not source.is_dir():
         fail(f"there is no folder {str(source)!r}; name the folder that holds the book's Markdown files", 2)
     folder = None if source is None else str(source.resolve())
-    params = {"book": book, "source": folder, "mode": mode, "replace": replace}
-    _print(carry(only("start_job", params, direct=direct)), json=json)
+    order = StartJob(book=book, source=folder, mode=mode, replace=replace)
+    _print(carry(run_one(order, direct=direct)), json=json)
 
 
 def _print(job: dict[str, Any], *, json: bool) -> None:
@@ -83,8 +80,6 @@ def _print(job: dict[str, Any], *, json: bool) -> None:
     if job["error_message"]:
         typer.echo(f"   {job['error_message']}")
     if job["completed_at"] and job["status"] == "completed":
-        from lectern.cli.ingest import show_job
-
         show_job(job)
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from lectern.app.commands import CreateKey, DeleteKey, ListKeys, RevokeKey, RotateKey
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import act, only
+from lectern.cli.remote import run_all, run_one
 from lectern.cli.render import carry, confirmed, fail, print_json
 
 app = typer.Typer(help="Make, list, rotate, revoke and delete keys.", no_args_is_help=True, rich_markup_mode=None)
@@ -47,15 +48,15 @@ def create(  # noqa: PLR0913  # one parameter for each thing a key has
     json: Json = False,
 ) -> None:
     """Make a key. Its text is shown now and never again."""
-    params = {
-        "name": name,
-        "books": book or [],
-        "rights": [one.value for one in right],
-        "days": expires,
-        "origins": origin or [],
-        "publishable": publishable,
-    }
-    made = carry(only("create_key", params, direct=direct))
+    order = CreateKey(
+        name=name,
+        books=tuple(book or ()),
+        rights=tuple(choice.value for choice in right),
+        days=expires,
+        origins=tuple(origin or ()),
+        publishable=publishable,
+    )
+    made = carry(run_one(order, direct=direct))
     for missing in made["not_indexed"]:
         typer.echo(f"lectern: no book {missing!r} is indexed yet; the key will see it when it is", err=True)
     _print_issued(made, json=json)
@@ -64,11 +65,7 @@ def create(  # noqa: PLR0913  # one parameter for each thing a key has
 @app.command("list")
 def list_keys(*, direct: Direct = False, json: Json = False) -> None:
     """List every key, revoked ones too; never their text."""
-
-    async def work() -> list[dict[str, Any]]:
-        return [line async for line in act("keys", {}, direct=direct)]
-
-    found = carry(work())
+    found = carry(run_all(ListKeys(), direct=direct))
     if json:
         print_json(found)
         return
@@ -92,14 +89,14 @@ def rotate(
     json: Json = False,
 ) -> None:
     """Give a key another text; its rights and its conversations stay. The old text stops at once."""
-    params = {"key_id": key_id, "grace": grace, "days": expires}
-    _print_issued(carry(only("rotate_key", params, direct=direct)), json=json)
+    order = RotateKey(key_id=key_id, grace=grace, days=expires)
+    _print_issued(carry(run_one(order, direct=direct)), json=json)
 
 
 @app.command("revoke")
 def revoke(key_id: KeyId, *, direct: Direct = False, json: Json = False) -> None:
     """Let a key open nothing any more, within 5 seconds on every server; what it has under way is ended."""
-    gone = carry(only("revoke_key", {"key_id": key_id}, direct=direct))
+    gone = carry(run_one(RevokeKey(key_id=key_id), direct=direct))
     print_json(gone) if json else typer.echo(f"Revoked {key_id} ({gone['name']})")
 
 
@@ -114,7 +111,7 @@ def delete(
     """Revoke a key and delete every conversation that it, or a reader of it, has had. Nothing brings them back."""
     if not yes and not confirmed(f"Delete key {key_id!r} and every conversation of it?"):
         fail("nothing was deleted; --yes deletes without asking", 2)
-    gone = carry(only("delete_key", {"key_id": key_id}, direct=direct))
+    gone = carry(run_one(DeleteKey(key_id=key_id), direct=direct))
     what = f"{key_id} ({gone['name']}) and {gone['threads_deleted']} conversations"
     print_json(gone) if json else typer.echo(f"Deleted {what}")
 

@@ -6,10 +6,17 @@ import gc
 
 import typer
 
-from lectern.cli import ask, books, calibrate, chat, doctor, ingest, search, serve
+from lectern.cli.ask import ask
+from lectern.cli.books import books, chunks, lesson, outline
+from lectern.cli.calibrate import calibrate
+from lectern.cli.chat import chat
+from lectern.cli.doctor import doctor
 from lectern.cli.eval import app as evals
+from lectern.cli.ingest import ingest
 from lectern.cli.jobs import app as jobs
 from lectern.cli.keys import app as keys
+from lectern.cli.search import search
+from lectern.cli.serve import serve
 from lectern.cli.threads import app as threads
 from lectern.version import __version__
 
@@ -23,17 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("ingest")(ingest.command)
-app.command("search")(search.command)
-app.command("ask")(ask.command)
-app.command("chat")(chat.command)
-app.command("lesson")(books.lesson)
-app.command("outline")(books.outline)
-app.command("chunks")(books.chunks)
-app.command("books")(books.books)
-app.command("calibrate")(calibrate.command)
-app.command("doctor")(doctor.command)
-app.command("serve")(serve.command)
+for command in (ingest, search, ask, chat, lesson, outline, chunks, books, calibrate, doctor, serve):
+    app.command(command.__name__)(command)
 app.add_typer(jobs, name="jobs")
 app.add_typer(threads, name="threads")
 app.add_typer(keys, name="keys")

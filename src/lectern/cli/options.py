@@ -1,10 +1,16 @@
-"""Options that several commands share, so that they mean and say the same everywhere."""
+"""Options that several commands share. Those that narrow a question are written down once and given to a command as one
+`Scope`."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+
+from lectern.domain.scope import Scope
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, the last line of stdout.")]
 Direct = Annotated[bool, typer.Option("--direct", help="Never go through a running server; fail if one owns the home.")]
@@ -12,13 +18,38 @@ Book = Annotated[str | None, typer.Option("--book", help="The book's id; may be 
 BookArgument = Annotated[
     str | None, typer.Argument(metavar="[BOOK]", help="The book's id; may be left out while only one is indexed.")
 ]
-Tier = Annotated[int | None, typer.Option("--tier", help="Hardware tier of the reader, 1 to 4: this tier or lower.")]
-Module = Annotated[str | None, typer.Option("--module", help="Only this module.")]
-Levels = Annotated[list[str] | None, typer.Option("--level", help="Proficiency level (A1 … C2); may be repeated.")]
-Layer = Annotated[str | None, typer.Option("--layer", help="Teaching layer (L1 … L4).")]
-ChapterMin = Annotated[int | None, typer.Option("--chapter-min", help="First chapter.")]
-ChapterMax = Annotated[int | None, typer.Option("--chapter-max", help="Last chapter.")]
-Lesson = Annotated[int | None, typer.Option("--lesson", help="Only lessons with this number.")]
+SCOPE_OPTIONS: dict[str, Any] = {
+    "book": Book,
+    "tier": Annotated[
+        int | None, typer.Option("--tier", help="Hardware tier of the reader, 1 to 4: this tier or lower.")
+    ],
+    "module": Annotated[str | None, typer.Option("--module", help="Only this module.")],
+    "chapter_min": Annotated[int | None, typer.Option("--chapter-min", help="First chapter.")],
+    "chapter_max": Annotated[int | None, typer.Option("--chapter-max", help="Last chapter.")],
+    "lesson": Annotated[int | None, typer.Option("--lesson", help="Only lessons with this number.")],
+    "level": Annotated[list[str] | None, typer.Option("--level", help="Proficiency level (A1 … C2); may be repeated.")],
+    "layer": Annotated[str | None, typer.Option("--layer", help="Teaching layer (L1 … L4).")],
+}
+
+
+def with_scope(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose `scope` is made of the options above; typer sees each of them."""
+    signature = inspect.signature(command, eval_str=True)
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **options: Any) -> None:  # noqa: ANN401  # what typer read
+        command(*args, scope=_scope(**{name: options.pop(name) for name in SCOPE_OPTIONS}), **options)
+
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in SCOPE_OPTIONS.items()
+    ]
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        parameters += options if name == "scope" else [parameter]
+    wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # inspect's
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapper
 
 
 def one_book(argument: str | None, option: str | None) -> str | None:
@@ -28,17 +59,23 @@ def one_book(argument: str | None, option: str | None) -> str | None:
     return argument or option
 
 
-def scope_of(**given: Any) -> dict[str, Any]:  # noqa: ANN401  # option values as typer gives them
-    """The options that narrow a question, under the names that requests use."""
-    names = {
-        "book": "book_id",
-        "tier": "hardware_tier_filter",
-        "module": "module_filter",
-        "chapter_min": "chapter_min",
-        "chapter_max": "chapter_max",
-        "lesson": "lesson_filter",
-        "level": "proficiency_levels",
-        "layer": "layer_filter",
-    }
-    scope = {names[option]: value for option, value in given.items()}
-    return {**scope, "proficiency_levels": scope.get("proficiency_levels") or None}  # typer's "not given" is a list
+def _scope(  # noqa: PLR0913  # one parameter an option
+    *,
+    book: str | None,
+    tier: int | None,
+    module: str | None,
+    chapter_min: int | None,
+    chapter_max: int | None,
+    lesson: int | None,
+    level: list[str] | None,
+    layer: str | None,
+) -> Scope:
+    return Scope(
+        book_id=book,
+        tier=tier,
+        module=module,
+        chapters=None if chapter_min is None and chapter_max is None else (chapter_min, chapter_max),
+        lesson=lesson,
+        levels=tuple(level) if level else None,  # typer's "not given" is an empty list
+        layer=layer,
+    )

@@ -1,102 +1,95 @@
-"""Where a command's work is done: here, or inside the server that owns the home."""
+"""Where a command is carried out: by the server that owns the home, if one runs, else here. The server is asked first,
+before anything heavy is imported."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from lectern.domain.errors import InUse, LecternError, ProviderError
+from lectern.app.commands import Command, to_json
+from lectern.app.home import ServerAddress, configured_home, find_home
+from lectern.domain.errors import CommandFailed, ProviderError
+from lectern.domain.scope import refuse_undecodable
 
 Line = dict[str, Any]
+Run = Callable[[Command], AsyncIterator[Line]]
+TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # a header's name
 
 
-class Refused(LecternError):
-    """What the server's action raised."""
-
-    def __init__(self, message: str, exit_code: int, *, typed: bool) -> None:
-        self.exit_code = exit_code  # here it is the server's word
-        self.typed = typed  # about what was typed, not about a file or the server
-        super().__init__(message)
-
-
-async def act(name: str, params: Line, *, direct: bool = False, create: bool = False) -> AsyncIterator[Line]:
-    """Carry an action out and give its lines; `direct` never goes through a server."""
-    from lectern.app.home import find_home
-    from lectern.app.settings import load_settings
-    from lectern.domain.scope import refuse_undecodable
-
-    for value in params.values():
-        if isinstance(value, str):
-            refuse_undecodable(value, "text")
-    settings = load_settings()
-    home = find_home(settings.home, create=create)
-    try:
-        async for line in _here(name, params, create=create):
-            yield line
-    except InUse:
-        server = home.server()
-        if direct or server is None:
-            raise
-        async for line in _there(server["url"], server["token"], name, params):
+async def run(command: Command, *, direct: bool = False, create: bool = False) -> AsyncIterator[Line]:
+    """Carry a command out and give its lines; `direct` never goes through a server, `create` makes the home."""
+    async with channel(direct=direct, create=create) as run_here_or_there:
+        async for line in run_here_or_there(command):
             yield line
 
 
-Act = Callable[[str, Line], AsyncIterator[Line]]
+async def run_one(command: Command, *, direct: bool = False) -> Line:
+    """The one line of a command that has one."""
+    return (await run_all(command, direct=direct))[0]
+
+
+async def run_all(command: Command, *, direct: bool = False) -> list[Line]:
+    """Every line of a command."""
+    return [line async for line in run(command, direct=direct)]
 
 
 @asynccontextmanager
-async def channel(*, direct: bool = False) -> AsyncIterator[Act]:
-    """Several actions one after the other, on a Lectern that is opened once, or inside the home's server."""
-    from lectern.app.book_commands import action_named
-    from lectern.app.home import find_home
-    from lectern.app.open import open_lectern
-    from lectern.app.settings import load_settings
-
-    home = find_home(load_settings().home, create=False)
+async def channel(*, direct: bool = False, create: bool = False) -> AsyncIterator[Run]:
+    """Commands one after the other: in the home's server, or on a Lectern that is opened once."""
+    home = find_home(configured_home(), create=create)
+    server = None if direct else home.server()
     async with AsyncExitStack() as stack:
-        try:
-            lectern = await stack.enter_async_context(open_lectern(create=False))
-        except InUse:
-            server = home.server()
-            if direct or server is None:
-                raise
-            yield lambda name, params: _there(server["url"], server["token"], name, params)
+        if server is not None and await _answers(server):
+            yield lambda command: _there(server, _checked(command))
             return
-        yield lambda name, params: action_named(name)(lectern, params)
+        from lectern.app.command_handlers import run as run_here
+        from lectern.app.open import open_lectern
+
+        lectern = await stack.enter_async_context(open_lectern(create=create))
+        yield lambda command: run_here(_checked(command), lectern)
 
 
-async def only(name: str, params: Line, *, direct: bool = False) -> Line:
-    """The one line of an action that has one."""
-    lines = [line async for line in act(name, params, direct=direct)]
-    return lines[0]
+def _checked(command: Command) -> Command:
+    """Bytes of a terminal that are no text are refused before they get anywhere."""
+    for field in dataclasses.fields(command):
+        if isinstance(value := getattr(command, field.name), str):
+            refuse_undecodable(value, "text")
+    return command
 
 
-async def _here(name: str, params: Line, *, create: bool) -> AsyncIterator[Line]:
-    from lectern.app.book_commands import action_named
-    from lectern.app.open import open_lectern
+async def _answers(server: ServerAddress) -> bool:
+    """Whether somebody listens there: a server that was killed leaves its address behind."""
+    import asyncio
+    from urllib.parse import urlsplit
 
-    async with open_lectern(create=create) as lectern:
-        async for line in action_named(name)(lectern, params):
-            yield line
+    parts = urlsplit(server.url)
+    try:
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
-async def _there(url: str, token: str, name: str, params: Line) -> AsyncIterator[Line]:
+async def _there(server: ServerAddress, command: Command) -> AsyncIterator[Line]:
     import httpx
 
-    headers = {"x-lectern-token": token}
+    name, url = type(command).__name__, server.url
+    headers = {TOKEN_HEADER: server.token}
     try:
         async with (
             httpx.AsyncClient(timeout=None, trust_env=False) as client,  # noqa: S113  # an ingestion takes its time
-            client.stream("POST", f"{url}/local/{name}", json=params, headers=headers) as response,
+            client.stream("POST", f"{url}/local/{name}", json=to_json(command), headers=headers) as response,
         ):
             if response.is_error:
                 raise ProviderError("lectern server", f"answered {response.status_code}; stop it, or try again")
             async for raw in response.aiter_lines():
                 body = json.loads(raw)
                 if "error" in body:
-                    raise Refused(body["error"], body["exit_code"], typed=body.get("typed", False))
+                    raise CommandFailed(body["error"], body["exit_code"], typed=body.get("typed", False))
                 if "end" in body:
                     return
                 yield body["line"]

@@ -18,18 +18,13 @@ from typing import Any, NoReturn, TypeVar
 import typer
 
 from lectern.domain.errors import BadInput, LecternError
+from lectern.schemas.scope import OPTIONS
 
 T = TypeVar("T")
 INTERRUPTED = 130
-OPTIONS = {
+OPTION_OF = {  # how a field of a request is written on a command line
     "book_id": "--book",
-    "hardware_tier_filter": "--tier",
-    "module_filter": "--module",
-    "chapter_min": "--chapter-min",
-    "chapter_max": "--chapter-max",
-    "lesson_filter": "--lesson",
-    "proficiency_levels": "--level",
-    "layer_filter": "--layer",
+    **{field: f"--{option}" for option, field in OPTIONS.items()},
     "top_k": "--top-k",
     "limit": "--limit",
     "offset": "--page: the results before it",
@@ -69,8 +64,8 @@ def _in_options(message: str) -> str:
     """What an error names by a request's field is an option here."""
     if message.startswith("limit (top_k) must"):  # a question's, not a search's
         message = message.replace("limit (top_k)", "--top-k", 1)
-    first = re.sub(r"^(limit|offset|expand)(?: \(top_k\))?(?= must)", lambda field: OPTIONS[field[1]], message)
-    return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTIONS.get(field[0], field[0]), first)
+    first = re.sub(r"^(limit|offset|expand)(?: \(top_k\))?(?= must)", lambda field: OPTION_OF[field[1]], message)
+    return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTION_OF.get(field[0], field[0]), first)
 
 
 def fail(message: str, code: int) -> NoReturn:

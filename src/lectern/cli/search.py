@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, get_args
 
 import typer
 
-from lectern.cli.options import (
-    Book,
-    ChapterMax,
-    ChapterMin,
-    Direct,
-    Json,
-    Layer,
-    Lesson,
-    Levels,
-    Module,
-    Tier,
-    scope_of,
-)
-from lectern.cli.remote import only
+from lectern.app.commands import Search
+from lectern.cli.options import Direct, Json, with_scope
+from lectern.cli.remote import run_one
 from lectern.cli.render import carry, fail, print_json
+from lectern.domain.scope import Scope, SearchMode
 
-MODES = ("hybrid", "dense", "lexical")
+MODES: tuple[SearchMode, ...] = get_args(SearchMode)
 SHOWN = 320  # characters of a passage
 
 
-def command(  # noqa: PLR0913  # one parameter an option
+@with_scope
+def search(  # noqa: PLR0913  # one parameter an option
     text: Annotated[str, typer.Argument(help="What to look for, 3 to 1000 characters.")],
-    book: Book = None,
     limit: Annotated[int, typer.Option("--limit", help="Results on a page, 1 to 20.")] = 5,
     page: Annotated[int, typer.Option("--page", help="Which page; on a terminal Enter shows the next.")] = 1,
     mode: Annotated[str, typer.Option("--mode", help="hybrid, dense or lexical.")] = "hybrid",
@@ -37,14 +28,8 @@ def command(  # noqa: PLR0913  # one parameter an option
         float | None, typer.Option("--threshold", help="The least similarity (cosine) of a result, 0 to 1.")
     ] = None,
     expand: Annotated[int, typer.Option("--expand", help="Neighbours to show around each result, 0 to 5.")] = 0,
-    tier: Tier = None,
-    module: Module = None,
-    chapter_min: ChapterMin = None,
-    chapter_max: ChapterMax = None,
-    lesson: Lesson = None,
-    level: Levels = None,
-    layer: Layer = None,
     *,
+    scope: Scope,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
@@ -53,20 +38,16 @@ def command(  # noqa: PLR0913  # one parameter an option
         fail(f"--mode must be one of {', '.join(MODES)}, not {mode!r}", 2)
     if page < 1:
         fail(f"--page must be 1 or more, not {page}", 2)
-    scope = scope_of(
-        book=book,
-        tier=tier,
-        module=module,
-        chapter_min=chapter_min,
-        chapter_max=chapter_max,
-        lesson=lesson,
-        level=level,
-        layer=layer,
+    query = Search(
+        text=text,
+        scope=scope,
+        limit=limit,
+        mode=mode,
+        expand=expand,
+        similarity_threshold=threshold,
     )
-    params = {"text": text, "limit": limit, "mode": mode, "scope": scope, "expand": expand}
-    params["similarity_threshold"] = threshold
     while True:
-        found = carry(only("search", {**params, "offset": (page - 1) * limit}, direct=direct))
+        found = carry(run_one(replace(query, offset=(page - 1) * limit), direct=direct))
         if json:
             print_json(found)
             return

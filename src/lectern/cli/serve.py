@@ -21,7 +21,7 @@ from lectern.cli.render import carry, fail
 from lectern.domain.errors import ConfigError, LecternError
 
 if TYPE_CHECKING:
-    from lectern.app.open import Lectern
+    from lectern.app.lectern import Lectern
 
 log = logging.getLogger("lectern.serve")
 DEFAULT_PORT = 8420
@@ -29,7 +29,7 @@ HIGHEST_PORT = 65_535
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where commands of this machine find such a server
 
 
-def command(
+def serve(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; any but loopback needs a key.")
     ] = "127.0.0.1",
@@ -58,8 +58,9 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     from lectern.api.app import create_app
     from lectern.api.slow_clients import patient_protocol
     from lectern.api.sse import leave_streams_to_their_runs
+    from lectern.app.lectern import Lectern
     from lectern.app.logs import QuestionLog, configure
-    from lectern.app.open import open_lectern
+    from lectern.app.open import open_application
     from lectern.conversations.retention import keep_tidy
 
     class Server(uvicorn.Server):
@@ -75,32 +76,37 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             typer.echo(f"Lectern is ready: {url}/  (Ctrl-C stops it)")
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            ending = asyncio.gather(lectern.end_runs(), lectern.jobs.close())  # streams end with what they follow
+            ending = asyncio.gather(lectern.app.end_runs(), lectern.jobs.close())  # streams end with what they follow
             await super().shutdown(sockets)
             await ending
 
     with _listen(host, port) as listener:
         url = _address(host, listener.getsockname()[1])
         token = secrets.token_urlsafe(32)
-        async with open_lectern(serving=True) as lectern:
+        async with open_application(serving=True) as app:
+            lectern = Lectern(app)
             await _refuse_strangers(host, lectern)
             config = uvicorn.Config(
                 create_app(lectern, token, f"[{host}]" if ":" in host else host),
-                http=patient_protocol(lectern.settings.request_timeout),
+                http=patient_protocol(lectern.app.settings.request_timeout),
                 log_config=None,  # our own lines, in one form
                 access_log=False,
                 proxy_headers=False,  # uvicorn would believe them from loopback; LECTERN_PROXIES says whom to believe
-                timeout_graceful_shutdown=math.ceil(lectern.settings.shutdown_grace) + 5,
+                timeout_graceful_shutdown=math.ceil(lectern.app.settings.shutdown_grace) + 5,
             )
             leave_streams_to_their_runs()
-            configure(lectern.settings.log_format, secrets=lectern.settings.secrets())
-            lectern.watchers.append(QuestionLog(with_text=lectern.settings.log_questions))
-            if lectern.settings.database_url is None:
-                _warn_of_sqlite(lectern.home.database)
-            await lectern.talk.log.sweep()
+            configure(lectern.app.settings.log_format, secrets=lectern.app.settings.secrets())
+            lectern.app.watchers.append(QuestionLog(with_text=lectern.app.settings.log_questions))
+            if lectern.app.settings.database_url is None:
+                _warn_of_sqlite(lectern.app.home.database)
+            await lectern.app.conversations.log.sweep()
             await lectern.jobs.take_up()
-            with lectern.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
-                tidying = keep_tidy(lectern.talk.threads, lectern.talk.log, lectern.settings.retention_days)
+            with lectern.app.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
+                tidying = keep_tidy(
+                    lectern.app.conversations.threads,
+                    lectern.app.conversations.log,
+                    lectern.app.settings.retention_days,
+                )
                 beside = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
                 await Server(config).serve(sockets=[listener])
                 for task in beside:
@@ -116,7 +122,7 @@ async def _refuse_strangers(host: str, lectern: Lectern) -> None:
     """Whoever else can reach the server needs a key, so there must be one."""
     from lectern.api.addresses import is_loopback
 
-    if not is_loopback(host) and not await lectern.keys.exist():
+    if not is_loopback(host) and not await lectern.app.keys.exist():
         raise ConfigError(
             f"--host {host!r} can be reached by others, and there is no key; make one first "
             "(lectern keys create --name NAME), or use 127.0.0.1"
@@ -126,7 +132,7 @@ async def _refuse_strangers(host: str, lectern: Lectern) -> None:
 async def _warm(lectern: Lectern) -> None:
     """Have everything here that the first question needs."""
     try:
-        await lectern.warm()
+        await lectern.app.warm()
     except LecternError as exc:
         log.warning("questions will fail: %s", exc)
     gc.collect()

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from lectern.app.commands import DeleteThread, ExportThread, ListThreads, PurgeThreads, ShowThread
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import act, only
+from lectern.cli.remote import run_all, run_one
 from lectern.cli.render import carry, confirmed, fail, print_json
 
 app = typer.Typer(help="List, read, export and delete conversations.", no_args_is_help=True, rich_markup_mode=None)
@@ -31,11 +32,7 @@ def list_threads(
     json: Json = False,
 ) -> None:
     """List conversations, the last used first."""
-
-    async def work() -> list[dict[str, object]]:
-        return [line async for line in act("threads", {"limit": limit}, direct=direct)]
-
-    found = carry(work())
+    found = carry(run_all(ListThreads(limit=limit), direct=direct))
     if json:
         print_json(found)
         return
@@ -49,7 +46,7 @@ def list_threads(
 @app.command("show")
 def show(thread_id: ThreadId, *, direct: Direct = False, json: Json = False) -> None:
     """Read a conversation."""
-    found = carry(only("thread", {"thread_id": thread_id}, direct=direct))
+    found = carry(run_one(ShowThread(thread_id=thread_id), direct=direct))
     if json:
         print_json(found)
         return
@@ -69,7 +66,7 @@ def export(
     """Write a whole conversation, with every reply and its sources."""
     import json
 
-    found = carry(only("export_thread", {"thread_id": thread_id, "format": form.value}, direct=direct))
+    found = carry(run_one(ExportThread(thread_id=thread_id, format=form.value), direct=direct))
     text = found["text"] if form is Format.MARKDOWN else json.dumps(found, ensure_ascii=False, indent=2)
     if output is None:
         typer.echo(text)
@@ -84,7 +81,7 @@ def export(
 @app.command("delete")
 def delete(thread_id: ThreadId, *, direct: Direct = False, json: Json = False) -> None:
     """Remove a conversation and all that belongs to it."""
-    gone = carry(only("delete_thread", {"thread_id": thread_id}, direct=direct))
+    gone = carry(run_one(DeleteThread(thread_id=thread_id), direct=direct))
     print_json(gone) if json else typer.echo(f"Deleted {thread_id}")
 
 
@@ -99,5 +96,5 @@ def purge(
     """Forget every owner's conversations that were not used for some days. Nothing brings them back."""
     if not yes and not confirmed(f"Delete every conversation that was not used for {days} days?"):
         fail("nothing was deleted; --yes deletes without asking", 2)
-    gone = carry(only("purge_threads", {"days": days}, direct=direct))
+    gone = carry(run_one(PurgeThreads(days=days), direct=direct))
     print_json(gone) if json else typer.echo(f"Deleted {gone['threads_deleted']} conversations")

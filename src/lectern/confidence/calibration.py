@@ -14,11 +14,11 @@ import json
 import logging
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -26,7 +26,7 @@ from lectern.confidence.self_questions import MOST, covered_questions, far_quest
 from lectern.confidence.signals import FIELD, NAMES, Signals, chosen, signals_of
 from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, StampedChunk
-from lectern.domain.errors import BadInput, ConfigError
+from lectern.domain.errors import BadInput, ConfigError, OtherSignals
 from lectern.domain.evidence import LOW, Findings, Hit
 
 if TYPE_CHECKING:
@@ -101,10 +101,6 @@ class Labelled:
     covered: bool
     gold: float | None = None  # similarity of the passage that answers, where it is known
     weight: float = 1.0
-
-
-class OtherSignals(ConfigError):
-    """A calibration by signals that are not taken any more, or not yet."""
 
 
 _CALIBRATION = TypeAdapter(Calibration)
@@ -252,20 +248,14 @@ def _descend(design: Numbers, labels: Numbers, say: Numbers, aim: Numbers, pull:
     return found
 
 
-class Library(Protocol):
-    """What calibrating needs of an open Lectern."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationSource:
+    """What calibrating reads."""
 
-    async def search(self, text: str, *, book: str | None = None, limit: int = 5) -> Findings:
-        """Hybrid, without a threshold."""
-
-    async def chunks(self, book: str | None = None) -> list[StampedChunk]:
-        """Every chunk of a book."""
-
-    async def books(self) -> tuple[BookEntry, ...]:
-        """Every indexed book."""
-
-    async def book(self, book: str | None = None) -> BookEntry:
-        """The book that is meant by this name, or by none."""
+    search: Callable[..., Awaitable[Findings]]  # as `Lectern.search`: hybrid, without a threshold
+    chunks: Callable[[str | None], Awaitable[list[StampedChunk]]]  # every chunk of a book
+    books: Callable[[], Awaitable[tuple[BookEntry, ...]]]
+    book: Callable[[str | None], Awaitable[BookEntry]]  # the one of this name, or the one that is meant by none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +294,7 @@ class CalibrationReport:
 
 
 async def calibrate(
-    library: Library,
+    library: CalibrationSource,
     folder: Path,
     *,
     book: str | None = None,
@@ -382,7 +372,7 @@ def _labelled(questions: Sequence[LabelledQuestion]) -> list[_Asked]:
     return asked
 
 
-async def _of_the_book(library: Library, entry: BookEntry) -> list[_Asked]:
+async def _of_the_book(library: CalibrationSource, entry: BookEntry) -> list[_Asked]:
     own = await _chunks(library, entry)
     known = {chunk.content_hash for chunk in own}  # two editions of one book share most of their texts
     asked = [_Asked(text=one.text, covered=True, chunk_id=one.chunk_id) for one in covered_questions(own)]
@@ -406,12 +396,12 @@ def _unrelated(rows: list[_Row], prior: Calibration) -> list[_Row]:
     return rows
 
 
-async def _chunks(library: Library, entry: BookEntry) -> list[Chunk]:
+async def _chunks(library: CalibrationSource, entry: BookEntry) -> list[Chunk]:
     return [stamped.chunk for stamped in await library.chunks(entry.manifest.book_id)]
 
 
 async def _ask(
-    library: Library, book_id: str, asked: Sequence[_Asked], scale: Calibration, progress: Progress
+    library: CalibrationSource, book_id: str, asked: Sequence[_Asked], scale: Calibration, progress: Progress
 ) -> list[_Row]:
     for kind, count in (("covers", sum(one.covered for one in asked)), ("does not cover", _uncovered(asked))):
         if count < LEAST:

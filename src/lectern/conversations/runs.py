@@ -11,9 +11,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from lectern.conversations.turns import Kept, Talk, TalkEvent, TurnRequest, converse
-from lectern.domain.errors import KeyUsed, LecternError, Overloaded
-from lectern.domain.event_log import Ear, Followed
+from lectern.conversations.turns import ConversationEvent, Conversations, Kept, TurnRequest, converse
+from lectern.domain.errors import Cancelled, KeyUsed, LecternError, Overloaded, Unexpected
+from lectern.domain.event_log import EventLog, Poller
 from lectern.domain.threads import Json
 
 KEPT = 500  # ended runs whose events can still be followed; their replies are in the database for good
@@ -32,23 +32,10 @@ class Failed:
     kind: Literal["failed"] = "failed"
 
 
-class Cancelled(LecternError):
-    """A run that was ended on request, or because the server stopped."""
-
-    status = 409
+RunEvent = ConversationEvent | Failed
 
 
-class Unexpected(LecternError):
-    """Something that should not happen; the log has the details, the reader does not."""
-
-    status = 500
-    exit_code = 3
-
-
-RunEvent = TalkEvent | Failed
-
-
-class LiveRun(Followed[RunEvent]):
+class LiveRun(EventLog[RunEvent]):
     """One run and its events so far."""
 
     def __init__(self, request: TurnRequest) -> None:
@@ -83,9 +70,9 @@ class LiveRun(Followed[RunEvent]):
         self.done = isinstance(event, Kept | Failed)
         self.add(event)
 
-    def begin(self, talk: Talk) -> asyncio.Task[None]:
+    def begin(self, conversations: Conversations) -> asyncio.Task[None]:
         """Carry the run on from here."""
-        self._task = asyncio.create_task(self._carry(talk), name=f"run {self.request.run_id}")
+        self._task = asyncio.create_task(self._carry(conversations), name=f"run {self.request.run_id}")
         return self._task
 
     @property
@@ -104,9 +91,9 @@ class LiveRun(Followed[RunEvent]):
         self.end()
         await self.ended()
 
-    async def _carry(self, talk: Talk) -> None:
+    async def _carry(self, conversations: Conversations) -> None:
         try:
-            async with aclosing(converse(self.request, talk)) as events:
+            async with aclosing(converse(self.request, conversations)) as events:
                 async for event in events:
                     self.publish(event)
         except LecternError as exc:
@@ -182,15 +169,17 @@ async def watched(asking: Awaitable[T], text: str, watchers: Sequence[Watcher]) 
 class Runs:
     """The runs of this process."""
 
-    def __init__(self, talk: Talk, *, most: int, most_of_one: int, watchers: Sequence[Watcher] = ()) -> None:
-        self.talk = talk
+    def __init__(
+        self, conversations: Conversations, *, most: int, most_of_one: int, watchers: Sequence[Watcher] = ()
+    ) -> None:
+        self.conversations = conversations
         self._most, self._most_of_one = most, most_of_one
         self._live: dict[str, LiveRun] = {}  # under way, or among the last that ended
         self._last: deque[LiveRun] = deque()  # those that ended, oldest first
         self._own: Counter[str] = Counter()  # runs under way, by owner
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
-        self._ear = Ear(self._tasks, self._listen)
+        self._poller = Poller(self._tasks, self._listen)
         self._watchers = watchers  # told of every run that ended
 
     def start(self, request: TurnRequest) -> LiveRun:
@@ -202,10 +191,10 @@ class Runs:
             return known
         self._refuse_too_many(request.owner)
         run = self._live[request.run_id] = LiveRun(request)
-        task = run.begin(self.talk)
+        task = run.begin(self.conversations)
         self._tasks.add(task)
-        if self.talk.log.shared:
-            self._ear.open()
+        if self.conversations.log.shared:
+            self._poller.open()
         self._own[request.owner] += 1
         task.add_done_callback(lambda ended: self._ended(ended, run))
         return run
@@ -220,7 +209,7 @@ class Runs:
         process, nothing of it is given from memory."""
         run = self.find(owner, run_id)
         kept = run is not None and run.done and isinstance(run.events[-1], Kept)
-        if run is None or not kept or await self.talk.threads.reply(owner, run_id) is not None:
+        if run is None or not kept or await self.conversations.threads.reply(owner, run_id) is not None:
             return run
         self._forget(run)
         return None
@@ -229,7 +218,7 @@ class Runs:
         """End what an owner, and every reader of its key, has under way, here and elsewhere; nothing of what ended
         before is given from memory either."""
         own = [run for run in self._live.values() if run.request.owner.partition("/")[0] == owner]
-        await self.talk.log.end_all_of(owner, REVOKED)
+        await self.conversations.log.end_all_of(owner, REVOKED)
         await asyncio.gather(*(run.cancel() for run in own))
         for run in own:
             self._forget(run)
@@ -254,12 +243,12 @@ class Runs:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks))
-        await self._ear.close()
+        await self._poller.close()
 
     async def _listen(self) -> None:
         """End what somebody cancelled, or whose thread somebody deleted, in another process."""
         begun = {run.request.run_id: run for run in self._live.values() if run.under_way}
-        for run_id in await self.talk.log.ended(begun) if begun else ():
+        for run_id in await self.conversations.log.ended(begun) if begun else ():
             begun[run_id].end()
 
     def _ended(self, task: asyncio.Task[None], run: LiveRun) -> None:

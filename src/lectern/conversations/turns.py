@@ -13,7 +13,7 @@ from lectern.conversations.topics import topics_of
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import Busy, Conflict, KeyUsed, LecternError
 from lectern.domain.replies import Answer, Exchange, Question, Replied, Reply, ReplyEvent
-from lectern.domain.scope import Scope
+from lectern.domain.scope import ResolvedScope, Scope
 from lectern.domain.threads import (
     SUMMARY_FROM,
     Beginning,
@@ -26,6 +26,7 @@ from lectern.domain.threads import (
     title_of,
 )
 from lectern.ports.threads import ThreadStore, TurnLeases, TurnLog
+from lectern.schemas.scope import scope_from
 
 CONTEXT_TURNS = 20  # that a model sees at most
 SUMMARY_SECONDS = 15.0  # that a model may take for a summary
@@ -52,33 +53,32 @@ class TurnRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TalkRules:
-    """What an operator may set about conversations."""
+class ConversationRules:
+    """What an operator may set about deps."""
 
     max_turns: int = 50  # 0 for no limit
     patience: float = 30.0  # seconds that a request waits for the one before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Responder:
-    """How a talk reaches the books and whoever answers."""
+class Answering:
+    """How a conversation reaches the books and whoever answers."""
 
-    answer: Callable[[Question], AsyncIterator[ReplyEvent]]
-    book: Callable[[str | None, frozenset[str] | None], Awaitable[str]]  # which book is meant
-    where: Callable[[Scope], Awaitable[object]]  # raises where a filter does not fit the book
-    summary: Callable[[Sequence[str]], Awaitable[str | None]]  # by the model, if there is one
+    ask: Callable[[Question], AsyncIterator[ReplyEvent]]
+    resolve: Callable[[Scope, frozenset[str] | None], Awaitable[ResolvedScope]]  # raises where a filter does not fit
+    summarise: Callable[[Sequence[str]], Awaitable[str | None]]  # by the model, if there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class Conversations:
     """Everybody who has a part in a conversation."""
 
     threads: ThreadStore
     log: TurnLog
     leases: TurnLeases
-    responder: Responder
+    answering: Answering
     render: Callable[[Reply, str, str], Json]  # a reply as it is shown: with its book and its thread
-    rules: TalkRules
+    rules: ConversationRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,76 +99,76 @@ class Kept:
     kind: Literal["kept"] = "kept"
 
 
-TalkEvent = Begun | ReplyEvent | Kept
+ConversationEvent = Begun | ReplyEvent | Kept
 
 
-async def converse(request: TurnRequest, talk: Talk) -> AsyncGenerator[TalkEvent, None]:
+async def converse(request: TurnRequest, deps: Conversations) -> AsyncGenerator[ConversationEvent, None]:
     """A turn's events, from the moment it is this request's turn to the reply that is kept."""
-    async with talk.leases.holding(request.owner, request.thread_id, request.run_id, talk.rules.patience):
-        if (kept := await _kept(request, talk)) is not None:
+    async with deps.leases.holding(request.owner, request.thread_id, request.run_id, deps.rules.patience):
+        if (kept := await _kept(request, deps)) is not None:
             yield Kept(reply=kept)
             return
-        head = None if request.new else await talk.threads.head(request.owner, request.thread_id)
-        question = await _question(request, head, talk)
-        await _begin(request, talk)
-        yield Begun(run_id=request.run_id, thread_id=request.thread_id, book_id=_book_of(question))
-        async with aclosing(_logged(request, head, question, talk)) as events:
+        head = None if request.new else await deps.threads.head(request.owner, request.thread_id)
+        question = await _complete(request, head, deps)
+        await _begin(request, deps)
+        yield Begun(run_id=request.run_id, thread_id=request.thread_id, book_id=question.scope.book_id)
+        async with aclosing(_logged(request, head, question, deps)) as events:
             async for event in events:
                 yield event
-    await _summarise(request, question, talk)
+    await _summarise(request, question, deps)
 
 
-async def _kept(request: TurnRequest, talk: Talk) -> Json | None:
+async def _kept(request: TurnRequest, deps: Conversations) -> Json | None:
     """The reply of an earlier attempt under the same key: the answer to a request whose answer was lost."""
     if not request.digest:
         return None  # the run id is new
-    known = await talk.log.run(request.owner, request.run_id)
+    known = await deps.log.run(request.owner, request.run_id)
     if known is not None and known.digest != request.digest:
         raise KeyUsed
-    return await talk.threads.reply(request.owner, request.run_id)
+    return await deps.threads.reply(request.owner, request.run_id)
 
 
-async def _begin(request: TurnRequest, talk: Talk) -> None:
+async def _begin(request: TurnRequest, deps: Conversations) -> None:
     """Write the attempt down. The thread is ours, so an earlier one under this id is not under way any more."""
     try:
-        if not await _whole(talk.log.begin(_run(request))):
+        if not await _whole(deps.log.begin(_run(request))):
             raise Busy("the same request is under way elsewhere; wait for it, then ask for its reply")
     except asyncio.CancelledError:
-        await _end(talk, request, "cancelled", None)
+        await _end(deps, request, "cancelled", None)
         raise
 
 
 async def _logged(
-    request: TurnRequest, head: ThreadHead | None, question: Question, talk: Talk
-) -> AsyncGenerator[TalkEvent, None]:
+    request: TurnRequest, head: ThreadHead | None, question: Question, deps: Conversations
+) -> AsyncGenerator[ConversationEvent, None]:
     """The turn itself; however it fails, the log says so."""
     try:
-        async with aclosing(_turn(request, head, question, talk)) as events:
+        async with aclosing(_turn(request, head, question, deps)) as events:
             async for event in events:
                 yield event
     except LecternError as exc:
-        await _end(talk, request, "error", str(exc))
+        await _end(deps, request, "error", str(exc))
         raise
     except (asyncio.CancelledError, GeneratorExit):
-        await _end(talk, request, "cancelled", None)
+        await _end(deps, request, "cancelled", None)
         raise
     except Exception:
-        await _end(talk, request, "error", "something went wrong on the server")
+        await _end(deps, request, "error", "something went wrong on the server")
         raise
 
 
 async def _turn(
-    request: TurnRequest, head: ThreadHead | None, question: Question, talk: Talk
-) -> AsyncGenerator[TalkEvent, None]:
-    asked_at, book_id = utc_now(), _book_of(question)
+    request: TurnRequest, head: ThreadHead | None, question: Question, deps: Conversations
+) -> AsyncGenerator[ConversationEvent, None]:
+    asked_at, book_id = utc_now(), question.scope.book_id
     reply: Reply | None = None
-    async with aclosing(talk.responder.answer(question)) as events:  # type: ignore[type-var]  # an async generator
+    async with aclosing(deps.answering.ask(question)) as events:  # type: ignore[type-var]  # an async generator
         async for event in events:
             yield event
             if isinstance(event, Replied):
                 reply = event.reply
     assert reply is not None  # `Replied` is always the last event
-    shown = talk.render(reply, book_id, request.thread_id)
+    shown = deps.render(reply, book_id, request.thread_id)
     turn = Turn(
         run_id=request.run_id,
         question=reply.account.question,
@@ -181,7 +181,7 @@ async def _turn(
         reply=shown,
         look_ups=reply.account.look_ups,
     )
-    keeping = talk.threads.append(
+    keeping = deps.threads.append(
         request.owner,
         request.thread_id,
         turn,
@@ -194,18 +194,16 @@ async def _turn(
     yield Kept(reply=shown)
 
 
-async def _question(request: TurnRequest, head: ThreadHead | None, talk: Talk) -> Question:
+async def _complete(request: TurnRequest, head: ThreadHead | None, deps: Conversations) -> Question:
     """The question with all that the thread adds to it; whatever is wrong with it is found out here."""
     check_metadata(request.metadata)
-    book_id = await _book(request, head, talk)
-    scope = _scope(book_id, _filters(request, head))
-    await talk.responder.where(scope)
+    book_id = _book_id(request, head, deps.rules)
     return Question(
         text=request.text,
-        scope=scope,
+        scope=await deps.answering.resolve(scope_from(_filters(request, head), book_id), request.readable),
         top_k=request.top_k,
         similarity_threshold=request.similarity_threshold,
-        history=await talk.threads.recent(request.owner, request.thread_id, CONTEXT_TURNS) if head else (),
+        history=await deps.threads.recent(request.owner, request.thread_id, CONTEXT_TURNS) if head else (),
         readable=request.readable,
         stream=request.stream,
     )
@@ -217,21 +215,15 @@ def _filters(request: TurnRequest, head: ThreadHead | None) -> dict[str, Any]:
     return {name: value for name, value in filters.items() if value is not None}
 
 
-def _book_of(question: Question) -> str:
-    assert question.scope.book_id is not None  # it was resolved before
-    return question.scope.book_id
-
-
-async def _book(request: TurnRequest, head: ThreadHead | None, talk: Talk) -> str:
-    """The thread's book, or the one that is meant when it begins; and whether one more turn fits."""
+def _book_id(request: TurnRequest, head: ThreadHead | None, rules: ConversationRules) -> str | None:
+    """The thread's book, or the one that the first question names; and whether one more turn fits."""
     if head is None:
-        return await talk.responder.book(request.book_id, request.readable)
+        return request.book_id
     if request.book_id is not None and request.book_id != head.book_id:
         raise Conflict(f"this thread is about {head.book_id!r}; ask about {request.book_id!r} in a new one")
-    most = talk.rules.max_turns
-    if most and head.turn_count >= most:
-        raise Conflict(f"this thread has its {most} turns; go on in a new one (leave session_id out)")
-    return await talk.responder.book(head.book_id, request.readable)
+    if rules.max_turns and head.turn_count >= rules.max_turns:
+        raise Conflict(f"this thread has its {rules.max_turns} turns; go on in a new one (leave session_id out)")
+    return head.book_id
 
 
 def _summary(head: ThreadHead | None, history: tuple[Exchange, ...], turn: Turn) -> str | None:
@@ -241,16 +233,16 @@ def _summary(head: ThreadHead | None, history: tuple[Exchange, ...], turn: Turn)
     return topics_of([*asked, turn.standalone]) or None
 
 
-async def _summarise(request: TurnRequest, question: Question, talk: Talk) -> None:
+async def _summarise(request: TurnRequest, question: Question, deps: Conversations) -> None:
     """Every five exchanges, the model's word for what the talk is about; nobody waits for it, and it may fail."""
     asked = [*(one.question for one in question.history), request.text]
     if len(asked) < SUMMARY_FROM or len(asked) % SUMMARY_FROM:
         return
     with suppress(LecternError, TimeoutError):
         async with asyncio.timeout(SUMMARY_SECONDS):
-            said = await talk.responder.summary(asked)
+            said = await deps.answering.summarise(asked)
         if said:
-            await _whole(talk.threads.summarise(request.owner, request.thread_id, said))
+            await _whole(deps.threads.summarise(request.owner, request.thread_id, said))
 
 
 def _run(request: TurnRequest) -> Run:
@@ -266,15 +258,8 @@ def _run(request: TurnRequest) -> Run:
     )
 
 
-def _scope(book_id: str, filters: Mapping[str, Any]) -> Scope:
-    given = dict(filters)
-    if given.get("proficiency_levels") is not None:
-        given["proficiency_levels"] = tuple(given["proficiency_levels"])  # JSON knows no tuples
-    return Scope(book_id=book_id, **given)
-
-
-async def _end(talk: Talk, request: TurnRequest, state: RunState, error: str | None) -> None:
-    await _whole(talk.log.end(request.run_id, state, error))
+async def _end(deps: Conversations, request: TurnRequest, state: RunState, error: str | None) -> None:
+    await _whole(deps.log.end(request.run_id, state, error))
 
 
 async def _whole(work: Coroutine[Any, Any, T], *, late: bool = False) -> T:

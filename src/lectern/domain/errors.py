@@ -21,13 +21,22 @@ LecternError
     InUse               another process owns the data
   Busy                a job or turn is under way    409 / exit 2
   Conflict            what was read has changed     409 / exit 2
+  Cancelled           a run was ended on request    409 / exit 2
+  JobCancelled        a job was ended on request    409 / exit 2
+  JobFailed           a job could not go on         422 / exit 2
   Unauthorised        no key, or not a good one     401 / exit 2
+    BadKey              the key itself is missing or wrong
   Forbidden           the key may not do this       403 / exit 2
+    WrongOrigin         a publishable key on another page
   TooMany             the limit is reached          429 / exit 2
   Overloaded          too much is under way         503 / exit 3
   StoreUnavailable    the database does not answer  503 / exit 3
+  WorkerLost          the worker process died       503 / exit 3
+  Unexpected          a fault of Lectern's own      500 / exit 3
+  CommandFailed       what a server said to a command; its exit code is the server's
   ProviderError       waiting may fix it            503 / exit 3
     RateLimited, ProviderTimeout, ProviderRefused
+    ToolsUnknown        the model cannot call tools
 """
 
 from __future__ import annotations
@@ -217,3 +226,68 @@ class ProviderRefused(ProviderError):
     """The provider rejects the request itself (key, model name, input); trying again will not help."""
 
     retryable = False
+
+
+class JobCancelled(LecternError):
+    """A job that somebody ended on purpose, to whoever waited for its result."""
+
+    status = 409
+
+
+class WorkerLost(LecternError):
+    """The process that reads and embeds died or hung."""
+
+    status = 503
+    exit_code = 3
+
+
+class Cancelled(LecternError):
+    """A run that was ended on request, or because the server stopped."""
+
+    status = 409
+
+
+class Unexpected(LecternError):
+    """Something that should not happen; the log has the details, the reader does not."""
+
+    status = 500
+    exit_code = 3
+
+
+class JobFailed(LecternError):
+    """A job that could not go on, to whoever follows it."""
+
+
+GOOD_KEY = (
+    "a good key is needed, as `Authorization: Bearer KEY` or `X-API-Key: KEY`; "
+    "the operator makes one with: lectern keys create"
+)
+
+
+class BadKey(Unauthorised):
+    """No key, or not a good one."""
+
+    def __init__(self, *, tried: bool) -> None:
+        self.tried = tried  # something was sent: it may be a guess
+        super().__init__(GOOD_KEY)
+
+
+class WrongOrigin(Forbidden):
+    """A publishable key on a page that it was not made for."""
+
+
+class OtherSignals(ConfigError):
+    """A calibration by signals that are not taken any more, or not yet."""
+
+
+class ToolsUnknown(ProviderError):
+    """The endpoint's model cannot call tools; it is asked again without."""
+
+
+class CommandFailed(LecternError):
+    """What the server raised while it carried a command out."""
+
+    def __init__(self, message: str, exit_code: int, *, typed: bool) -> None:
+        self.exit_code = exit_code  # the server's, in place of the class's
+        self.typed = typed  # about what was typed, not about a file or the server
+        super().__init__(message)

@@ -12,11 +12,11 @@ from typing import Generic, TypeVar
 from lectern.domain.errors import StoreUnavailable
 
 log = logging.getLogger("lectern.events")
-HEARD = 1.0  # seconds between two questions to the database, whether another process wants an end
+POLL_SECONDS = 1.0  # seconds between two questions to the database, whether another process wants an end
 Event = TypeVar("Event")
 
 
-class Followed(Generic[Event]):
+class EventLog(Generic[Event]):
     """Something under way, and its events so far."""
 
     def __init__(self) -> None:
@@ -57,15 +57,15 @@ class Followed(Generic[Event]):
     def add(self, event: Event) -> None:
         """One more event, for everybody who follows."""
         self.events.append(event)
-        self.ring()
+        self._wake()
 
-    def ring(self) -> None:
+    def _wake(self) -> None:
         """Wake everybody who follows."""
         self._bell.set()
         self._bell = asyncio.Event()
 
 
-class Ear:
+class Poller:
     """Hears, while something is under way here, what another process wrote down about it: one question a second for
     all of it, and none while there is nothing."""
 
@@ -87,7 +87,7 @@ class Ear:
 
     async def _hear(self) -> None:
         while self._under_way:
-            await asyncio.sleep(HEARD)
+            await asyncio.sleep(POLL_SECONDS)
             try:
                 await self._listen()
             except StoreUnavailable:

@@ -4,12 +4,12 @@ phrase."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.domain.scope import ChunkFilter, Scope, refuse_undecodable
+from lectern.domain.scope import ChunkFilter, ResolvedScope, refuse_undecodable
 
 RefusalReason = Literal["no_results", "weak_evidence", "unsupported", "off_topic", "blocked", "other_book"]
 Verdict = Literal["supported", "contradicted", "unverified"]
@@ -152,7 +152,7 @@ class Question:
     """One question by one reader."""
 
     text: str
-    scope: Scope = field(default_factory=Scope)
+    scope: ResolvedScope
     top_k: int | None = None
     similarity_threshold: float | None = None
     history: tuple[Exchange, ...] = ()  # answered turns of the same talk, oldest first
@@ -160,19 +160,24 @@ class Question:
     readable: frozenset[str] | None = None  # books that a refusal may point to; None for all
 
     def __post_init__(self) -> None:
-        refuse_undecodable(self.text, "message")
-        low, high = MESSAGE_LENGTH
-        length = len(self.text.strip())
-        if not low <= length <= high:
-            raise BadInput(f"a question has {low} to {high} characters, this one has {length}", field="message")
-        if self.top_k is not None and not TOP_K[0] <= self.top_k <= TOP_K[1]:
-            raise BadInput(f"top_k must be {TOP_K[0]} to {TOP_K[1]}, not {self.top_k}", field="top_k")
-        if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
-            raise BadInput(
-                f"similarity_threshold must be 0 to 1, not {self.similarity_threshold:g}", field="similarity_threshold"
-            )
-        if _CONTROL.search(self.text):
-            raise BadInput("the question contains control characters; send plain text", field="message")
+        check_question(self.text, self.top_k, self.similarity_threshold)
+
+
+def check_question(text: str, top_k: int | None, similarity_threshold: float | None) -> None:
+    """Refuse what cannot be asked, before anything is spent on it."""
+    refuse_undecodable(text, "message")
+    low, high = MESSAGE_LENGTH
+    length = len(text.strip())
+    if not low <= length <= high:
+        raise BadInput(f"a question has {low} to {high} characters, this one has {length}", field="message")
+    if top_k is not None and not TOP_K[0] <= top_k <= TOP_K[1]:
+        raise BadInput(f"top_k must be {TOP_K[0]} to {TOP_K[1]}, not {top_k}", field="top_k")
+    if similarity_threshold is not None and not 0 <= similarity_threshold <= 1:
+        raise BadInput(
+            f"similarity_threshold must be 0 to 1, not {similarity_threshold:g}", field="similarity_threshold"
+        )
+    if _CONTROL.search(text):
+        raise BadInput("the question contains control characters; send plain text", field="message")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

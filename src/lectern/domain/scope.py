@@ -1,15 +1,12 @@
-"""What a reader asks for, before it is checked against the book.
-
-What a reader may see. A filter always names its book: there is no way to write one that spans books, and an
-adapter that compiles it cannot produce an empty condition.
-"""
+"""What a reader asks for, before and after it is checked against the book. A `ChunkFilter` always names its book: there
+is no way to write one that spans books, and an adapter that compiles it cannot produce an empty condition."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lectern.domain.books import TOP_TIER
+from lectern.domain.books import TOP_TIER, BookEntry
 from lectern.domain.errors import BadInput
 
 SearchMode = Literal["hybrid", "dense", "lexical"]
@@ -21,17 +18,16 @@ MOST_NEIGHBOURS = 5  # on either side of a hit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The filters of a request, under the names that requests use; None means "not given"."""
+    """What a reader narrows a search or a question to; None means "not given", and all that is given must hold."""
 
     book_id: str | None = None
-    hardware_tier_filter: int | None = None
-    module_filter: str | None = None
-    chapter_min: int | None = None
-    chapter_max: int | None = None
-    lesson_filter: int | None = None
-    proficiency_levels: tuple[str, ...] | None = None
-    layer_filter: str | None = None
-    parent_doc_id: str | None = None
+    tier: int | None = None  # hardware tier: this one or lower
+    module: str | None = None
+    chapters: tuple[int | None, int | None] | None = None  # the first and the last; None at an end leaves it open
+    lesson: int | None = None
+    levels: tuple[str, ...] | None = None  # any of these
+    layer: str | None = None
+    parent_doc_id: str | None = None  # one lesson only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +88,16 @@ class ChunkFilter:
             raise ValueError("a filter needs a book")
         if self.levels is not None and not self.levels:
             raise ValueError("an empty set of levels would match nothing; leave it out to match every level")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedScope:
+    """A scope that was checked: the book that is meant, and what the reader may see of it. Made once a turn."""
+
+    entry: BookEntry
+    where: ChunkFilter
+
+    @property
+    def book_id(self) -> str:
+        """The book's name."""
+        return self.where.book_id

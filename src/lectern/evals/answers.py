@@ -178,7 +178,7 @@ async def measure_answers(questions: AnswerSet, around: Surroundings, *, gate: b
     opened = open_bench(shell, around.settings, around.cache, fresh=around.fresh, advance=around.advance)
     async with opened as bench:
         reader = _Reader(bench, questions.book.book_id, gate=gate)
-        known = {held.chunk.text for held in await bench.lectern.chunks(questions.book.book_id)}
+        known = {held.chunk.text for held in await bench.lectern.app.library.chunks(questions.book.book_id)}
 
         async def one(asked: Asked) -> Outcome:
             return outcome(asked, await reader.ask(asked.text), known)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from lectern.app.open import Lectern, open_lectern
+from lectern.app.lectern import Lectern
+from lectern.app.open import open_application
 from lectern.app.settings import Settings
 from lectern.domain.books import Problem
 from lectern.domain.jobs import Finished, LessonsIndexed
@@ -61,7 +62,8 @@ async def open_bench(
     folder.mkdir(parents=True, exist_ok=True)
     # The embedded index, whatever server is set: rankings are the same, and nobody's collection gets our documents.
     alone = settings.model_copy(update={"home": folder / "home", "qdrant_url": None, "default_book": None})
-    async with open_lectern(alone, rules=rules) as lectern:
+    async with open_application(alone, rules=rules) as app:
+        lectern = Lectern(app)
         made_with = _made_with(lectern)
         stamp = _read_stamp(folder / STAMP)
         if stamp is None or stamp["made_with"] != made_with:
@@ -75,8 +77,8 @@ async def open_bench(
 
 def _made_with(lectern: Lectern) -> dict[str, str]:
     return {
-        "embedder": lectern.workshop.shelf.current.embedder.fingerprint,
-        "rules": repr(lectern.workshop.rules),
+        "embedder": lectern.app.ingest_deps.collections.current.embedder.fingerprint,
+        "rules": repr(lectern.app.ingest_deps.rules),
         "code": code_digest(MAKES_AN_INDEX),
         **package_versions(),
     }
@@ -99,7 +101,7 @@ async def _index(lectern: Lectern, book: EvalBook, folder: Path, advance: Advanc
         file.write_bytes(content)
     problems: tuple[Problem, ...] = ()
     request = IngestRequest(folder=source, book_id=book.book_id, mode="full")
-    async with aclosing(lectern.ingesting(request)) as events:  # type: ignore[type-var]  # an async generator
+    async with aclosing(lectern.app.jobs.ingesting(request)) as events:  # type: ignore[type-var]  # an async generator
         async for event in events:
             if isinstance(event, LessonsIndexed):
                 advance(f"Indexing {book.book_id}", event.done, event.total)

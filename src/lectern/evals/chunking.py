@@ -113,7 +113,7 @@ async def measure_chunking(bench: Bench, questions: QuestionSet, advance: Advanc
         raise SourceError(
             f"{questions.name!r} does not say where its documents answer: every gold needs a `span`, in a corpus.jsonl"
         )
-    chunks = [stored.chunk for stored in await bench.lectern.chunks(questions.books[0].book_id)]
+    chunks = [stored.chunk for stored in await bench.lectern.app.library.chunks(questions.books[0].book_id)]
     cut = _cut(questions, chunks)
     golds = {question.id: cut.gold(question) for question in questions.questions}
     if empty := [name for name, gold in golds.items() if not gold]:

@@ -226,7 +226,7 @@ async def measure_refusal(
     shell = QuestionSet(name=questions.name, questions=(), books=questions.books, documents=(), left_out={})
     opened = open_bench(shell, around.settings, around.cache, fresh=around.fresh, advance=around.advance)
     async with opened as bench:
-        fingerprint = bench.lectern.workshop.shelf.current.embedder.fingerprint
+        fingerprint = bench.lectern.app.ingest_deps.collections.current.embedder.fingerprint
         look = SecondLook(LocalFinder()) if second_look else None
         outcomes = await _ask(bench, questions, policy_for(policy, fingerprint), look, around.advance)
     return Refusals(

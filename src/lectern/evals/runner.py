@@ -55,8 +55,8 @@ async def evaluate(kind: Kind, sets: Sequence[QuestionSet], around: Surroundings
             rules=around.rules,
         )
         async with opened as bench:
-            shop = bench.lectern.workshop
-            made_with = recipe(shop.shelf.current.embedder.fingerprint, shop.rules)
+            shop = bench.lectern.app.ingest_deps
+            made_with = recipe(shop.collections.current.embedder.fingerprint, shop.rules)
             modes = await measure(bench, questions, around.advance)
         results.append(
             SetResult(

@@ -19,8 +19,8 @@ from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
 from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, trusted
 from lectern.ingestion.report import Tally
 from lectern.ingestion.vectors import VectorSource, language_warning
-from lectern.ingestion.worker import Bench, Here, ReadingOrder, ReadReplacement
-from lectern.ports.index import Shelf, Stand, VectorCache
+from lectern.ingestion.worker import InProcess, ReadingOrder, ReadReplacement, Worker
+from lectern.ports.index import Collections, Serving, VectorCache
 from lectern.ports.jobs import BookLocks
 from lectern.ports.ledger import Ledger
 from lectern.reading.lessons import FileChanged
@@ -45,44 +45,44 @@ class IngestRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class IngestDeps:
     """What an ingestion works with."""
 
     ledger: Ledger
-    shelf: Shelf
+    collections: Collections
     vectors: VectorCache
     rules: ReadingRules
     locks: BookLocks
-    bench: Bench = field(default_factory=Here)
+    worker: Worker = field(default_factory=InProcess)
 
 
-async def ingest(request: IngestRequest, shop: Workshop) -> AsyncIterator[JobEvent]:
+async def ingest(request: IngestRequest, deps: IngestDeps) -> AsyncIterator[JobEvent]:
     """Bring the index to what the folder says. `Finished` comes last, failed or not; a dry run ends with its plan."""
-    found = await look_at(request, shop)
-    async with shop.locks.alone(found.manifest.book_id):
-        async for event in carry_out(request, shop, found):
+    found = await survey_folder(request, deps)
+    async with deps.locks.alone(found.manifest.book_id):
+        async for event in run_ingestion(request, deps, found):
             yield event
 
 
-async def ingest_again(shop: Workshop, folder: Path, book_id: str, doubted: frozenset[str]) -> None:
+async def reread_files(deps: IngestDeps, folder: Path, book_id: str, doubted: frozenset[str]) -> None:
     """For whoever is alone with the book already: read these files again, and whatever else has changed. Nothing is
     taken away before its replacement is there; what no lesson has is swept last."""
     request = IngestRequest(folder=folder, book_id=book_id, doubted=doubted)
-    async for _ in carry_out(request, shop, await look_at(request, shop)):
+    async for _ in run_ingestion(request, deps, await survey_folder(request, deps)):
         pass
 
 
-async def look_at(request: IngestRequest, shop: Workshop) -> Survey:
+async def survey_folder(request: IngestRequest, deps: IngestDeps) -> Survey:
     """The folder as it is now."""
-    return await shop.bench.survey(request.folder, request.book_id, shop.rules)
+    return await deps.worker.survey(request.folder, request.book_id, deps.rules)
 
 
-async def carry_out(request: IngestRequest, shop: Workshop, found: Survey) -> AsyncIterator[JobEvent]:
+async def run_ingestion(request: IngestRequest, deps: IngestDeps, found: Survey) -> AsyncIterator[JobEvent]:
     """`ingest` for whoever has looked at the folder and is alone with the book."""
     tally = Tally(job_id=request.job_id, book_id=found.manifest.book_id, mode=request.mode, started_at=utc_now())
     tally.queued_at = request.queued_at or tally.queued_at
     try:
-        async for event in _rounds(request, shop, found, tally):
+        async for event in _rounds(request, deps, found, tally):
             yield event
     except LecternError as exc:
         yield Finished(job=tally.job("failed", str(exc)))
@@ -91,10 +91,10 @@ async def carry_out(request: IngestRequest, shop: Workshop, found: Survey) -> As
         yield Finished(job=tally.job("completed"))
 
 
-async def _rounds(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally) -> AsyncIterator[JobEvent]:
+async def _rounds(request: IngestRequest, deps: IngestDeps, found: Survey, tally: Tally) -> AsyncIterator[JobEvent]:
     """Plan and carry out, again where files changed meanwhile: what was done is done, the rest is planned anew."""
     for rounds_left in reversed(range(ROUNDS)):
-        run = await _begin(request, shop, found, tally, patient=rounds_left > 0 and not request.dry_run)
+        run = await _begin(request, deps, found, tally, patient=rounds_left > 0 and not request.dry_run)
         if request.dry_run:
             forecast = await run.forecast()
             yield Planned(job=tally.job(), plan=run.plan, forecast=forecast)
@@ -105,31 +105,31 @@ async def _rounds(request: IngestRequest, shop: Workshop, found: Survey, tally: 
             async for event in run.events():
                 yield event
         except FileChanged:
-            found = await look_at(request, shop)
+            found = await survey_folder(request, deps)
         else:
             return
 
 
-async def _begin(request: IngestRequest, shop: Workshop, found: Survey, tally: Tally, *, patient: bool) -> _Run:
+async def _begin(request: IngestRequest, deps: IngestDeps, found: Survey, tally: Tally, *, patient: bool) -> _Run:
     """Finish what was left half done, plan, and refuse what would wipe the book out."""
-    book_id, stand = found.manifest.book_id, shop.shelf.current
-    for stuck in await recover(shop.ledger, shop.shelf, book_id):
-        if stuck.work.collection == stand.index.collection and request.doubted is None:
+    book_id, serving = found.manifest.book_id, deps.collections.current
+    for stuck in await recover(deps.ledger, deps.collections, book_id):
+        if stuck.work.collection == serving.index.collection and request.doubted is None:
             raise stuck.error  # carried out later, it would undo what is done now
-    records = trusted(await shop.ledger.records(book_id, stand.index.collection), request.doubted)
+    records = trusted(await deps.ledger.records(book_id, serving.index.collection), request.doubted)
     plan = plan_ingestion(found, records, request.mode)
-    entry = await shop.ledger.book(book_id)
+    entry = await deps.ledger.book(book_id)
     if entry is None and not found.lessons and found.problems:
         first = found.problems[0]
         raise SourceError(f"none of the {found.files_discovered} files can be read; {first.file}: {first.message}")
     if not request.replace:
         known = records
-        if entry and entry.collection_name != stand.index.collection:  # the book as readers know it
-            known = await shop.ledger.records(book_id, entry.collection_name)
+        if entry and entry.collection_name != serving.index.collection:  # the book as readers know it
+            known = await deps.ledger.records(book_id, entry.collection_name)
         refuse_wrong_book(found, known, plan_ingestion(found, known, request.mode))
     tally.begin(found, records, plan)
-    tally.problems += language_warning(found.manifest, stand.embedder)
-    return _Run(request=request, shop=shop, stand=stand, found=found, plan=plan, tally=tally, patient=patient)
+    tally.problems += language_warning(found.manifest, serving.embedder)
+    return _Run(request=request, deps=deps, serving=serving, found=found, plan=plan, tally=tally, patient=patient)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +137,8 @@ class _Run:
     """One ingestion under way."""
 
     request: IngestRequest
-    shop: Workshop
-    stand: Stand
+    deps: IngestDeps
+    serving: Serving
     found: Survey
     plan: Plan
     tally: Tally
@@ -173,33 +173,33 @@ class _Run:
 
     async def _batches(self) -> AsyncIterator[list[ReadReplacement]]:
         """Replacements in batches of about as many chunks as the bench takes; each is read when it is asked for."""
-        bench, waiting, done = self.shop.bench, self.plan.replacements, 0
+        worker, waiting, done = self.deps.worker, self.plan.replacements, 0
         while done < len(waiting):
             order = ReadingOrder(
                 folder=self.request.folder,
                 manifest=self.found.manifest,
-                rules=self.shop.rules,
-                replacements=waiting[done : done + bench.batch],  # not all of a large book at every turn
-                enough=bench.batch,
+                rules=self.deps.rules,
+                replacements=waiting[done : done + worker.batch],  # not all of a large book at every turn
+                enough=worker.batch,
                 patient=self.patient,
             )
             with self.tally.stage("read"):
-                got = await bench.read(order)
+                got = await worker.read(order)
             done += got.taken
             self.tally.problems += got.problems
             yield got.read
 
     async def _replace(self, batch: list[ReadReplacement]) -> None:
         """Embed what is new, then change the index."""
-        shop, trust = self.shop, self.request.mode != "recreate"
-        vectors = VectorSource(self.stand.embedder, shop.vectors, shop.bench, trust_cache=trust)
+        deps, trust = self.deps, self.request.mode != "recreate"
+        vectors = VectorSource(self.serving.embedder, deps.vectors, deps.worker, trust_cache=trust)
         with self.tally.stage("embed"):
             await vectors.prepare([chunk for one in batch for chunk in one.chunks])
         reached("ingest.embedded")
         with self.tally.stage("index"):
             intents = [await self._intent(one, vectors) for one in batch]
-            await self.shop.locks.confirm(self.found.manifest.book_id)
-            await change(self.shop.ledger, self.stand.index, self.found.manifest.book_id, intents)
+            await self.deps.locks.confirm(self.found.manifest.book_id)
+            await change(self.deps.ledger, self.serving.index, self.found.manifest.book_id, intents)
         self.tally.embedded += vectors.embedded
         for one in batch:
             self.tally.problems += [problem for lesson in one.lessons.values() for problem in lesson.problems]
@@ -210,26 +210,26 @@ class _Run:
         book_id, ids = self.found.manifest.book_id, [chunk.id for chunk in read.chunks]
         known = {}
         if self.request.mode != "recreate":  # which begins every stamp anew
-            known = await self.stand.index.read(lambda view: view.by_ids(book_id, ids))
+            known = await self.serving.index.read(lambda view: view.by_ids(book_id, ids))
         await asyncio.sleep(0)  # an index in this process answers without pause; others wait for their turn, too
-        return intent_of(read, known, vectors, self.stand.embedder.fingerprint, self.found.manifest.language)
+        return intent_of(read, known, vectors, self.serving.embedder.fingerprint, self.found.manifest.language)
 
     async def _sweep(self) -> None:
         """After a recreate, or for the doctor, nothing of the book may remain that no lesson has."""
         book_id = self.found.manifest.book_id
         where = ChunkFilter(book_id=book_id)
-        held = [stored.chunk.id for stored in await self.stand.index.read(lambda view: view.chunks(where))]
+        held = [stored.chunk.id for stored in await self.serving.index.read(lambda view: view.chunks(where))]
         drop = tuple(chunk for chunk in held if chunk not in self.tally.after)
         reached("ingest.before-sweep")
         if drop:
             sweep = Change(put=(), drop=drop, language=self.found.manifest.language)
             intent = Intent(change=sweep, records=(), retired=())
-            await change(self.shop.ledger, self.stand.index, book_id, [intent])
+            await change(self.deps.ledger, self.serving.index, book_id, [intent])
 
     async def _save_book(self, *, finished: bool) -> None:
         """Remember a new book before its first lesson; let readers go over to a rebuilt one after its last."""
-        old = await self.shop.ledger.book(self.found.manifest.book_id)
-        if old and not finished and old.collection_name != self.stand.index.collection:
+        old = await self.deps.ledger.book(self.found.manifest.book_id)
+        if old and not finished and old.collection_name != self.serving.index.collection:
             return  # until the new collection is complete, readers are served from the old one
         full = old.last_full_ingest if old else None
         incremental = old.last_incremental_update if old else None
@@ -238,13 +238,13 @@ class _Run:
         elif finished:
             full = utc_now()
         source = str(self.request.folder.resolve())
-        await self.shop.ledger.save_book(
+        await self.deps.ledger.save_book(
             BookEntry(
                 manifest=self.found.manifest,
                 source=source,
                 bound=self.request.bound or (old is not None and old.bound and old.source == source),
-                fingerprint=self.stand.embedder.fingerprint,
-                collection_name=self.stand.index.collection,
+                fingerprint=self.serving.embedder.fingerprint,
+                collection_name=self.serving.index.collection,
                 total_chunks=0,  # derived from the lessons whenever it is read
                 last_full_ingest=full,
                 last_incremental_update=incremental,
@@ -253,9 +253,9 @@ class _Run:
 
     async def _check(self) -> None:
         """An engine that holds something else than it was given is found out here, not by a reader."""
-        entry = await self.shop.ledger.book(self.found.manifest.book_id)
+        entry = await self.deps.ledger.book(self.found.manifest.book_id)
         assert entry is not None  # it was saved a moment ago
-        if self.request.doubted is None and not await self.shop.shelf.verify(entry):
+        if self.request.doubted is None and not await self.deps.collections.verify(entry):
             raise IndexDamaged(
                 f"the index does not hold the {entry.total_chunks} chunks of {entry.manifest.book_id!r} it should; "
                 "run: lectern doctor --mend"
@@ -264,9 +264,9 @@ class _Run:
     async def _retire_others(self) -> None:
         """Once readers have gone over, what another embedder's collection holds of the book is dead weight."""
         book_id = self.found.manifest.book_id
-        for collection in await collections_of(self.shop.ledger, book_id):
-            if collection != self.stand.index.collection:
-                await retire(self.shop.ledger, self.shop.shelf, book_id, collection)
+        for collection in await collections_of(self.deps.ledger, book_id):
+            if collection != self.serving.index.collection:
+                await retire(self.deps.ledger, self.deps.collections, book_id, collection)
 
 
 def _files(replacement: Replacement) -> int:

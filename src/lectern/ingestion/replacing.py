@@ -17,7 +17,7 @@ from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.vectors import VectorSource, stamp_chunks
 from lectern.ingestion.worker import ReadReplacement
-from lectern.ports.index import ChunkIndex, Shelf
+from lectern.ports.index import ChunkIndex, Collections
 from lectern.ports.jobs import BookLocks
 from lectern.ports.ledger import Ledger
 
@@ -87,17 +87,17 @@ async def _change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequ
     await _carry_out(ledger, index, work)
 
 
-async def recover_all(ledger: Ledger, shelf: Shelf, locks: BookLocks) -> None:
+async def recover_all(ledger: Ledger, collections: Collections, locks: BookLocks) -> None:
     """The same for every book; one that another living process is working on is that process's to finish."""
     for book_id in dict.fromkeys([work.book_id for work in await ledger.unsettled()]):
         try:
             async with locks.alone(book_id):
-                await recover(ledger, shelf, book_id)
+                await recover(ledger, collections, book_id)
         except Busy:
             continue
 
 
-async def recover(ledger: Ledger, shelf: Shelf, book_id: str) -> list[Stuck]:
+async def recover(ledger: Ledger, collections: Collections, book_id: str) -> list[Stuck]:
     """Carry out what a killed process, or a server that went away, left half done, for whoever is alone with the book.
     Gives what cannot be carried out: it stays written down, and nothing of that collection is done out of turn."""
     stuck: list[Stuck] = []
@@ -107,7 +107,7 @@ async def recover(ledger: Ledger, shelf: Shelf, book_id: str) -> list[Stuck]:
             continue
         if work.collection not in blocked:
             try:
-                await _carry_out_again(ledger, shelf, work)
+                await _carry_out_again(ledger, collections, work)
             except Exception as exc:  # noqa: BLE001  # whatever it is, it must not keep the other books shut
                 blocked[work.collection] = exc
         if work.collection in blocked:
@@ -115,25 +115,25 @@ async def recover(ledger: Ledger, shelf: Shelf, book_id: str) -> list[Stuck]:
     return stuck
 
 
-async def _carry_out_again(ledger: Ledger, shelf: Shelf, work: Unsettled) -> None:
+async def _carry_out_again(ledger: Ledger, collections: Collections, work: Unsettled) -> None:
     if not work.intents:
         raise IndexMismatch("what was written down of it cannot be read by this version")
-    await _carry_out(ledger, await shelf.index(work.collection), work)
+    await _carry_out(ledger, await collections.index(work.collection), work)
 
 
-async def verify_all(ledger: Ledger, shelf: Shelf, locks: BookLocks) -> None:
+async def verify_all(ledger: Ledger, collections: Collections, locks: BookLocks) -> None:
     """Look at every book once: an index that lost something is not served as if the book were shorter. While another
     process changes a book, its count says nothing."""
     for entry in await ledger.books():
-        if not await verify(ledger, shelf, entry) and await locks.taken(entry.manifest.book_id):
-            shelf.trust(entry.manifest.book_id)
+        if not await verify(ledger, collections, entry) and await locks.taken(entry.manifest.book_id):
+            collections.trust(entry.manifest.book_id)
 
 
-async def verify(ledger: Ledger, shelf: Shelf, entry: BookEntry) -> bool:
+async def verify(ledger: Ledger, collections: Collections, entry: BookEntry) -> bool:
     """Whether a book can be served; one with a change half done may hold two versions of a lesson, so it cannot."""
     here = (entry.manifest.book_id, entry.collection_name)
     half_done = here in {(work.book_id, work.collection) for work in await ledger.unsettled()}
-    return await shelf.verify(replace(entry, total_chunks=NO_COUNT) if half_done else entry)
+    return await collections.verify(replace(entry, total_chunks=NO_COUNT) if half_done else entry)
 
 
 async def forget_changes(ledger: Ledger, book_id: str, collection: str) -> None:
@@ -173,13 +173,13 @@ async def _held(index: ChunkIndex, book_id: str) -> set[str] | None:
         return None
 
 
-async def retire(ledger: Ledger, shelf: Shelf, book_id: str, collection: str) -> int:
+async def retire(ledger: Ledger, collections: Collections, book_id: str, collection: str) -> int:
     """The same for a collection that may be gone, or damaged beyond reading: then it holds nothing that anybody could
     be served, and only the ledger has to hear of it."""
     try:
-        return await clear(ledger, await shelf.index(collection), book_id)
+        return await clear(ledger, await collections.index(collection), book_id)
     except IndexDamaged:
-        if collection == shelf.current.index.collection:
+        if collection == collections.current.index.collection:
             raise  # it serves other books, which need it mended
     await forget_changes(ledger, book_id, collection)
     records = tuple(await ledger.records(book_id, collection))
@@ -190,13 +190,13 @@ async def retire(ledger: Ledger, shelf: Shelf, book_id: str, collection: str) ->
     return 0
 
 
-async def remove(ledger: Ledger, shelf: Shelf, entry: BookEntry) -> int:
+async def remove(ledger: Ledger, collections: Collections, entry: BookEntry) -> int:
     """Take a book out of every collection, then out of the ledger; how many chunks that were. Killed in between, it is
     a shorter book that can be removed again."""
     book_id, dropped = entry.manifest.book_id, 0
-    await recover(ledger, shelf, book_id)  # so that the ledger names every chunk there is
+    await recover(ledger, collections, book_id)  # so that the ledger names every chunk there is
     for collection in {entry.collection_name, *await collections_of(ledger, book_id)}:
-        dropped += await retire(ledger, shelf, book_id, collection)
+        dropped += await retire(ledger, collections, book_id, collection)
     await ledger.remove_book(book_id)
     return dropped
 

@@ -10,7 +10,7 @@ from lectern.domain.books import Manifest, Problem
 from lectern.domain.chunks import Chunk, Stamp, StampedChunk, Vector
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import ProviderError
-from lectern.ingestion.worker import Bench
+from lectern.ingestion.worker import Worker
 from lectern.ports.index import Embedder, VectorCache
 
 
@@ -22,10 +22,10 @@ def vector_key(fingerprint: str, text: str) -> str:
 class VectorSource:
     """The vectors of a batch: from the cache where they are known, else from the embedder, once."""
 
-    def __init__(self, embedder: Embedder, cache: VectorCache, bench: Bench, *, trust_cache: bool) -> None:
+    def __init__(self, embedder: Embedder, cache: VectorCache, worker: Worker, *, trust_cache: bool) -> None:
         self._embedder = embedder
         self._cache = cache
-        self._bench = bench
+        self._bench = worker
         self._trust_cache = trust_cache
         self._windows: dict[str, tuple[str, ...]] = {}
         self._vectors: dict[str, Vector] = {}

@@ -56,7 +56,7 @@ class BatchRead:
     problems: list[Problem]  # of those that would not hold still
 
 
-class Bench(Protocol):
+class Worker(Protocol):
     """Does the heavy part."""
 
     @property
@@ -76,7 +76,7 @@ class Bench(Protocol):
         """One vector a text."""
 
 
-class Here:
+class InProcess:
     """In this process; what takes long runs in a thread."""
 
     batch = BATCH_CHUNKS

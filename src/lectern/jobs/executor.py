@@ -20,9 +20,9 @@ from typing import Literal
 from lectern.domain.books import Survey
 from lectern.domain.clock import seconds_between, utc_now
 from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable
-from lectern.domain.event_log import Followed
+from lectern.domain.event_log import EventLog
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned
-from lectern.ingestion.ingest import IngestRequest, Workshop, carry_out, look_at
+from lectern.ingestion.ingest import IngestDeps, IngestRequest, run_ingestion, survey_folder
 from lectern.ports.jobs import JobLog
 
 Ending = Literal["cancelled", "stopping"]
@@ -41,16 +41,10 @@ class Stopped:
     kind: Literal["stopped"] = "stopped"
 
 
-class JobCancelled(LecternError):
-    """A job that somebody ended on purpose, to whoever waited for its result."""
-
-    status = 409
-
-
 LiveEvent = JobEvent | Stopped
 
 
-class LiveJob(Followed[LiveEvent]):
+class LiveJob(EventLog[LiveEvent]):
     """One job and its events so far."""
 
     def __init__(self, record: JobRecord) -> None:
@@ -81,7 +75,7 @@ class LiveJob(Followed[LiveEvent]):
     def finish(self, error: BaseException | None = None) -> None:
         """No event will come any more."""
         self.done, self.error = True, error
-        self.ring()
+        self._wake()
 
     def working(self, work: asyncio.Task[None]) -> None:
         """This task does the work; whoever wants an end before it began gets it now."""
@@ -97,11 +91,11 @@ class LiveJob(Followed[LiveEvent]):
                 self._work.cancel()
 
 
-class Carrier:
+class JobExecutor:
     """Carries jobs on, one at a time: they share one workbench."""
 
-    def __init__(self, shop: Workshop, records: JobLog, *, serving: bool) -> None:
-        self._shop = shop
+    def __init__(self, deps: IngestDeps, records: JobLog, *, serving: bool) -> None:
+        self._deps = deps
         self._records = records
         self._serving = serving
         self._turn = asyncio.Lock()
@@ -136,9 +130,9 @@ class Carrier:
                 running = replace(live.job, status="running", started_at=utc_now())
                 live.record = replace(live.record, job=running, attempts=await self._records.begin(live.job_id))
             if found is None or waited:
-                found = await look_at(request, self._shop)
+                found = await survey_folder(request, self._deps)
             noted = time.monotonic()
-            async with aclosing(carry_out(request, self._shop, found)) as events:  # type: ignore[type-var]  # a generator
+            async with aclosing(run_ingestion(request, self._deps, found)) as events:  # type: ignore[type-var]  # a generator
                 async for event in events:
                     if isinstance(event, Finished):
                         live.record = replace(live.record, job=event.job)  # the event itself comes when it is written

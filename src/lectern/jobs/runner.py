@@ -21,6 +21,7 @@ from lectern.domain.books import BookEntry, Survey
 from lectern.domain.errors import (
     BadInput,
     Busy,
+    JobCancelled,
     KeyUsed,
     LecternError,
     Overloaded,
@@ -28,11 +29,11 @@ from lectern.domain.errors import (
     UnknownBook,
     UnknownJob,
 )
-from lectern.domain.event_log import Ear
+from lectern.domain.event_log import Poller
 from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
 from lectern.domain.threads import LOCAL_OWNER
-from lectern.ingestion.ingest import IngestRequest, Workshop, ingest, look_at
-from lectern.jobs.executor import Carrier, JobCancelled, LiveJob, Stopped, ended, request_of
+from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest, survey_folder
+from lectern.jobs.executor import JobExecutor, LiveJob, Stopped, ended, request_of
 from lectern.jobs.sources import VARIABLE, allowed_folder, still_allowed
 from lectern.ports.jobs import JobLog
 from lectern.ports.ledger import Ledger
@@ -77,14 +78,14 @@ async def may_read(entry: BookEntry, roots: Sequence[Path]) -> bool:
     return not entry.bound or await asyncio.to_thread(still_allowed, entry.source, roots)
 
 
-async def plan_of(order: JobOrder, shop: Workshop) -> Planned:
+async def plan_of(order: JobOrder, deps: IngestDeps) -> Planned:
     """What a job would do; nothing is changed."""
     request = IngestRequest(
         folder=Path(order.folder), book_id=order.book_id, mode=order.mode, replace=order.replace, dry_run=True
     )
     plan: Planned | None = None
     try:
-        async for event in ingest(request, shop):
+        async for event in ingest(request, deps):
             plan = event if isinstance(event, Planned) else plan
     except SourceError as exc:
         raise type(exc)(order.in_words(str(exc))) from None
@@ -152,16 +153,16 @@ class JobRules:
 class Jobs:
     """The jobs of this process, and the records of all."""
 
-    def __init__(self, shop: Workshop, records: JobLog, rules: JobRules) -> None:
+    def __init__(self, deps: IngestDeps, records: JobLog, rules: JobRules) -> None:
         self.records = records
         self.serving = rules.serving
-        self._shop = shop
+        self._deps = deps
         self._rules = rules
-        self._carrier = Carrier(shop, records, serving=rules.serving)
+        self._executor = JobExecutor(deps, records, serving=rules.serving)
         self._live: dict[int, LiveJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._patrol: asyncio.Task[None] | None = None
-        self._ear = Ear(self._tasks, self._listen)
+        self._poller = Poller(self._tasks, self._listen)
         self._closed = False
         self.watchers: list[Callable[[IngestionJob], None]] = []  # told of every job that ended
 
@@ -170,7 +171,7 @@ class Jobs:
     ) -> JobOrder:
         """What a caller asks for, checked: the book is theirs, and the folder may be read."""
         asked = JobOrder(book_id=book_id, folder="", source=source, mode=mode, replace=replace)
-        return await order_of(asked, readable, self._shop.ledger, self._rules.roots)
+        return await order_of(asked, readable, self._deps.ledger, self._rules.roots)
 
     async def may_read(self, entry: BookEntry) -> bool:
         """Whether a book may be read again from where it was."""
@@ -178,7 +179,7 @@ class Jobs:
 
     async def plan(self, order: JobOrder) -> Planned:
         """What the job would do; nothing is changed."""
-        return await plan_of(order, self._shop)
+        return await plan_of(order, self._deps)
 
     async def start(self, order: JobOrder, *, owner: str, key: str | None = None) -> JobRecord:
         """Queue a job; the same request gets the job that is queued or running for it, another a conflict."""
@@ -190,10 +191,10 @@ class Jobs:
     async def ingesting(self, request: IngestRequest) -> AsyncIterator[JobEvent]:
         """A job that is followed from here, and cancelled when whoever follows it goes away."""
         if request.dry_run:
-            async for event in ingest(request, self._shop):
+            async for event in ingest(request, self._deps):
                 yield event
             return
-        found = await look_at(request, self._shop)
+        found = await survey_folder(request, self._deps)
         folder = await asyncio.to_thread(request.folder.resolve)
         order = JobOrder(book_id=found.manifest.book_id, folder=str(folder), mode=request.mode, replace=request.replace)
         record, mine = await self._start(order, owner=LOCAL_OWNER, request=request, found=found)
@@ -282,7 +283,7 @@ class Jobs:
                 live.end("stopping")
         if self._tasks:
             await asyncio.wait(list(self._tasks))
-        await self._ear.close()
+        await self._poller.close()
 
     async def _listen(self) -> None:
         """End what somebody cancelled in another process."""
@@ -369,7 +370,7 @@ class Jobs:
     async def _alone_with(self, book_id: str) -> AsyncExitStack | None:
         book = AsyncExitStack()
         try:
-            await book.enter_async_context(self._shop.locks.alone(book_id))
+            await book.enter_async_context(self._deps.locks.alone(book_id))
         except Busy:
             return None
         return book
@@ -382,11 +383,11 @@ class Jobs:
         found: Survey | None = None,
     ) -> None:
         live = self._live[record.job.job_id] = LiveJob(record)
-        task = asyncio.create_task(self._carrier.carry(live, book, request or request_of(record), found))
+        task = asyncio.create_task(self._executor.carry(live, book, request or request_of(record), found))
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._ended(done, live))
         if self._rules.shared:
-            self._ear.open()
+            self._poller.open()
 
     def _ended(self, task: asyncio.Task[None], live: LiveJob) -> None:
         self._tasks.discard(task)

@@ -20,8 +20,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from lectern.domain.books import Survey
 from lectern.domain.chunks import Vector
-from lectern.domain.errors import LecternError
-from lectern.ingestion.worker import BatchRead, Here, Passage, ReadingOrder, cut, read_batch
+from lectern.domain.errors import WorkerLost
+from lectern.ingestion.worker import BatchRead, InProcess, Passage, ReadingOrder, cut, read_batch
 from lectern.ports.index import Embedder
 from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
@@ -37,21 +37,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class WorkerLost(LecternError):
-    """The process that reads and embeds died or hung."""
-
-    status = 503
-    exit_code = 3
-
-
-class Apart:
+class Subprocess:
     """Does the heavy part of ingestions in a process of its own; `portable` says which embedders can go there."""
 
     batch = BATCH_CHUNKS
 
     def __init__(self, portable: Callable[[Embedder], bool]) -> None:
         self._portable = portable
-        self._here = Here()
+        self._here = InProcess()
         self._pool: ProcessPoolExecutor | None = None
         self._process = 0  # its id, once it has begun
         self._opening = asyncio.Lock()

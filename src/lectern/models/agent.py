@@ -32,7 +32,7 @@ from agents.exceptions import AgentsException, MaxTurnsExceeded
 from agents.tool_context import ToolContext
 from openai import APIStatusError, OpenAIError
 
-from lectern.domain.errors import ProviderError
+from lectern.domain.errors import ProviderError, ToolsUnknown
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
 from lectern.domain.threads import SUMMARY_LENGTH
@@ -153,10 +153,6 @@ class AgentAnswerer:
             raise ProviderError(self.model, f"misbehaved ({type(exc).__name__}); ask again") from exc
         except (ValueError, TypeError, AttributeError, KeyError, IndexError) as exc:
             raise ProviderError(PROVIDER, f"gave an answer that cannot be read ({type(exc).__name__})") from exc
-
-
-class ToolsUnknown(ProviderError):
-    """The endpoint's model cannot call tools; it is asked again without."""
 
 
 def _tokens(responses: Sequence[Any]) -> int:

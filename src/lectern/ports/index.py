@@ -104,21 +104,21 @@ class Generations(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stand:
+class Serving:
     """Where a book stands: the embedder that its vectors are of, and the index that holds them."""
 
     embedder: Embedder
     index: ChunkIndex
 
 
-class Shelf(Protocol):
+class Collections(Protocol):
     """Every collection there is."""
 
     @property
-    def current(self) -> Stand:
+    def current(self) -> Serving:
         """What the settings name: where ingestions go."""
 
-    async def stand(self, entry: BookEntry) -> Stand:
+    async def serving(self, entry: BookEntry) -> Serving:
         """Where this book's readers are served from."""
 
     async def index(self, collection: str) -> ChunkIndex:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from lectern.domain.books import LAYERS, LEVELS, TIERS, TOP_TIER, BookEntry, Manifest
 from lectern.domain.errors import BadInput, UnknownBook
-from lectern.domain.scope import ChunkFilter, Scope
+from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope
 from lectern.ports.ledger import Ledger
+from lectern.schemas.scope import WIRE
 
-MOST = 2**31  # of a chapter or lesson number: what every engine and database can compare
+MAX_NUMBER = 2**31  # of a chapter or lesson number: what every engine and database can compare
 
 
 async def resolve_book(
@@ -28,45 +29,59 @@ async def resolve_book(
     return known[wanted]
 
 
+async def resolve(
+    scope: Scope, ledger: Ledger, default_book: str | None, readable: frozenset[str] | None = None
+) -> ResolvedScope:
+    """A reader's scope, checked against the book that is meant."""
+    entry = await resolve_book(scope.book_id, ledger, default_book, readable)
+    return ResolvedScope(entry=entry, where=await resolve_scope(scope, entry.manifest, ledger))
+
+
 async def resolve_scope(scope: Scope, manifest: Manifest, ledger: Ledger) -> ChunkFilter:
     """The filter for a reader of this book."""
-    tier = scope.hardware_tier_filter if scope.hardware_tier_filter is not None else manifest.reader_tier
+    tier = scope.tier if scope.tier is not None else manifest.reader_tier
     if tier is not None and tier not in TIERS:
-        raise BadInput(f"hardware_tier_filter must be 1 to {TOP_TIER}, not {tier}", field="hardware_tier_filter")
-    if scope.module_filter is not None:
-        _known("module_filter", scope.module_filter, await ledger.modules(manifest.book_id))
-    if scope.layer_filter is not None:
-        _known("layer_filter", scope.layer_filter, LAYERS)
-    if scope.proficiency_levels is not None:
-        if not scope.proficiency_levels:
-            raise BadInput(
-                "proficiency_levels is empty: name at least one, or leave it out", field="proficiency_levels"
-            )
-        for level in scope.proficiency_levels:
-            _known("proficiency_levels", level, LEVELS)
-    _whole("chapter_min", scope.chapter_min)
-    _whole("chapter_max", scope.chapter_max)
-    _whole("lesson_filter", scope.lesson_filter)
-    if scope.chapter_min is not None and scope.chapter_max is not None and scope.chapter_min > scope.chapter_max:
-        raise BadInput(f"chapter_min {scope.chapter_min} is above chapter_max {scope.chapter_max}", field="chapter_min")
+        raise BadInput(f"{WIRE['tier']} must be 1 to {TOP_TIER}, not {tier}", field=WIRE["tier"])
+    if scope.module is not None:
+        _check_known("module", scope.module, await ledger.modules(manifest.book_id))
+    if scope.layer is not None:
+        _check_known("layer", scope.layer, LAYERS)
+    _check_levels(scope.levels)
+    first, last = scope.chapters or (None, None)
+    _check_number("chapter_min", first)
+    _check_number("chapter_max", last)
+    _check_number("lesson", scope.lesson)
+    if first is not None and last is not None and first > last:
+        raise BadInput(f"chapter_min {first} is above chapter_max {last}", field=WIRE["chapter_min"])
     return ChunkFilter(
         book_id=manifest.book_id,
         max_tier=TOP_TIER if tier is None else tier,
-        module=scope.module_filter,
-        chapter_min=scope.chapter_min,
-        chapter_max=scope.chapter_max,
-        lesson=scope.lesson_filter,
-        levels=None if scope.proficiency_levels is None else frozenset(scope.proficiency_levels),
-        layer=scope.layer_filter,
+        module=scope.module,
+        chapter_min=first,
+        chapter_max=last,
+        lesson=scope.lesson,
+        levels=None if scope.levels is None else frozenset(scope.levels),
+        layer=scope.layer,
         parent_doc_id=scope.parent_doc_id,
     )
 
 
-def _known(field: str, value: str, known: tuple[str, ...]) -> None:
+def _check_levels(levels: tuple[str, ...] | None) -> None:
+    if levels is None:
+        return
+    if not levels:
+        raise BadInput(f"{WIRE['levels']} is empty: name at least one, or leave it out", field=WIRE["levels"])
+    for level in levels:
+        _check_known("levels", level, LEVELS)
+
+
+def _check_known(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
+        field = WIRE[name]
         raise BadInput(f"{field}: there is no {value!r}; known are {', '.join(known)}", field=field)
 
 
-def _whole(field: str, value: int | None) -> None:
-    if value is not None and not 0 <= value <= MOST:
-        raise BadInput(f"{field} must be 0 to {MOST}, not {value}", field=field)
+def _check_number(name: str, value: int | None) -> None:
+    if value is not None and not 0 <= value <= MAX_NUMBER:
+        field = WIRE[name]
+        raise BadInput(f"{field} must be 0 to {MAX_NUMBER}, not {value}", field=field)

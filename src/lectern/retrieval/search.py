@@ -7,12 +7,12 @@ import time
 
 from lectern.domain.chunks import IndexedChunk
 from lectern.domain.evidence import Findings, Hit
-from lectern.domain.scope import SearchQuery
-from lectern.ports.index import IndexView, Shelf
+from lectern.domain.scope import ResolvedScope, SearchQuery
+from lectern.ports.index import Collections, IndexView
 from lectern.ports.ledger import Ledger
 from lectern.retrieval.fusion import Ranked, rank
 from lectern.retrieval.neighbours import Neighbours, neighbours
-from lectern.retrieval.scope import resolve_book, resolve_scope
+from lectern.retrieval.scope import resolve
 
 CANDIDATES = 30  # from each of the two searches, at least; more were measured and changed nothing
 SPARE = 2  # times as many as are wanted, so that duplicates and thresholds do not starve a page
@@ -21,19 +21,22 @@ SPARE = 2  # times as many as are wanted, so that duplicates and thresholds do n
 class HybridSearch:
     """Finds chunks of one book for one reader."""
 
-    def __init__(self, shelf: Shelf, ledger: Ledger, default_book: str | None = None) -> None:
-        self._shelf = shelf
+    def __init__(self, collections: Collections, ledger: Ledger, default_book: str | None = None) -> None:
+        self._shelf = collections
         self._ledger = ledger
         self._default_book = default_book
 
     async def __call__(self, query: SearchQuery) -> Findings:
-        """The best hits, with all that was applied to get them."""
+        """The best hits in the scope that the query names."""
+        return await self.within(await resolve(query.scope, self._ledger, self._default_book), query)
+
+    async def within(self, scope: ResolvedScope, query: SearchQuery) -> Findings:
+        """The best hits in a scope that was resolved before, with all that was applied to get them."""
         begun = time.perf_counter()
         text = query.text.strip()
-        entry = await resolve_book(query.scope.book_id, self._ledger, self._default_book)
-        where = await resolve_scope(query.scope, entry.manifest, self._ledger)
-        stand = await self._shelf.stand(entry)
-        [vector] = await stand.embedder.embed([text], purpose="question")
+        entry, where = scope.entry, scope.where
+        serving = await self._shelf.serving(entry)
+        [vector] = await serving.embedder.embed([text], purpose="question")
 
         async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk], Neighbours]:
             most = max(CANDIDATES, SPARE * query.limit)  # one pool for all pages
@@ -45,7 +48,7 @@ class HybridSearch:
             found = {name: one.stored.chunk for name, one in read.items()}
             return ranked, read, await neighbours(view, found, query.expand, query.expand)
 
-        ranked, read, around = await stand.index.read(work)
+        ranked, read, around = await serving.index.read(work)
         hits = tuple(
             Hit(
                 chunk=read[one.candidate.id].stored.chunk,

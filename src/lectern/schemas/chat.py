@@ -15,7 +15,8 @@ from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Citation, NearestLesson, Refusal, RefusalReason, Reply, ReplyState, Verdict
 from lectern.domain.threads import Run, RunState
-from lectern.schemas.common import Filters, Metadata, Name, Response, applied
+from lectern.schemas.common import Filters, Metadata, Name, Response
+from lectern.schemas.scope import applied
 
 Out = TypeVar("Out", bound=Response)
 

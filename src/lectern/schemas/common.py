@@ -1,7 +1,4 @@
-"""What requests and responses share: strict requests, the filters, the one shape of an error.
-
-Readers as programs see them.
-"""
+"""What requests and responses share: strict requests, the filters, the one shape of an error."""
 
 from __future__ import annotations
 
@@ -12,8 +9,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from lectern.domain.books import Layer, Level
 from lectern.domain.errors import BadInput
-from lectern.domain.scope import ChunkFilter, Scope
+from lectern.domain.scope import Scope
 from lectern.domain.threads import check_metadata
+from lectern.schemas.scope import scope_from
 
 
 def _kept(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -64,33 +62,7 @@ class Filters(Request):
 
     def scope(self) -> Scope:
         """The filters as the flows take them."""
-        levels = None if self.proficiency_levels is None else tuple(self.proficiency_levels)
-        return Scope(
-            book_id=self.book_id,
-            hardware_tier_filter=self.hardware_tier_filter,
-            module_filter=self.module_filter,
-            chapter_min=self.chapter_min,
-            chapter_max=self.chapter_max,
-            lesson_filter=self.lesson_filter,
-            proficiency_levels=levels,
-            layer_filter=self.layer_filter,
-            parent_doc_id=self.parent_doc_id,
-        )
-
-
-def applied(where: ChunkFilter) -> dict[str, Any]:
-    """What a reader's filters came to, under the names of a request."""
-    return {
-        "book_id": where.book_id,
-        "hardware_tier_filter": where.max_tier,
-        "module_filter": where.module,
-        "chapter_min": where.chapter_min,
-        "chapter_max": where.chapter_max,
-        "lesson_filter": where.lesson,
-        "proficiency_levels": None if where.levels is None else sorted(where.levels),
-        "layer_filter": where.layer,
-        "parent_doc_id": where.parent_doc_id,
-    }
+        return scope_from(self.model_dump(include=set(Filters.model_fields)))
 
 
 class Problem(Response):

@@ -10,7 +10,8 @@ from pydantic import Field, StringConstraints
 from lectern.domain.chunks import Chunk
 from lectern.domain.evidence import Findings, Hit
 from lectern.domain.scope import SearchMode, SearchQuery
-from lectern.schemas.common import Filters, Response, applied
+from lectern.schemas.common import Filters, Response
+from lectern.schemas.scope import applied
 
 Marks = Callable[[str, str, str], list[tuple[int, int]]]  # of text, query and language
 

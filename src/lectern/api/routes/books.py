@@ -20,8 +20,8 @@ router = APIRouter(tags=["books"], responses=problems(401, 403, 404, 422, 429, 5
 async def search(body: SearchQueryIn, lectern: LecternDep, caller: ReadCaller) -> SearchResponse:
     """Find passages of a book."""
     query = body.query()
-    book_id = await lectern.book_id(query.scope.book_id, caller.books)
-    findings = await lectern.finder(replace(query, scope=replace(query.scope, book_id=book_id)))
+    book_id = await lectern.app.library.book_id(query.scope.book_id, caller.books)
+    findings = await lectern.app.search(replace(query, scope=replace(query.scope, book_id=book_id)))
     return SearchResponse.of(findings, shared_words)
 
 
@@ -34,13 +34,13 @@ async def books(lectern: LecternDep, caller: ReadCaller) -> list[BookOut]:
 @router.delete("/books/{book_id}", operation_id="removeBook", status_code=204, responses=problems(409))
 async def remove(book_id: str, lectern: LecternDep, caller: AdminCaller) -> None:
     """Take a book out of the index; its files stay where they are."""
-    await lectern.remove(await lectern.book_id(book_id, caller.books))
+    await lectern.remove(await lectern.app.library.book_id(book_id, caller.books))
 
 
 @router.get("/books/{book_id}/outline", operation_id="readOutline")
 async def outline(book_id: str, lectern: LecternDep, caller: ReadCaller) -> OutlineOut:
     """A book's modules, chapters and lessons, in order."""
-    return OutlineOut.of(await lectern.outline(await lectern.book_id(book_id, caller.books)))
+    return OutlineOut.of(await lectern.outline(await lectern.app.library.book_id(book_id, caller.books)))
 
 
 @router.get("/books/{book_id}/chunks", operation_id="listChunks")
@@ -52,7 +52,9 @@ async def chunks(
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> ChunkPage:
     """What the index really holds of a book, by file and place, a page at a time."""
-    return ChunkPage.of(await lectern.chunks(await lectern.book_id(book_id, caller.books)), limit, cursor)
+    return ChunkPage.of(
+        await lectern.app.library.chunks(await lectern.app.library.book_id(book_id, caller.books)), limit, cursor
+    )
 
 
 @router.get("/chunks/{chunk_id}/context", operation_id="readContext")
@@ -65,13 +67,13 @@ async def context(
     after: Annotated[int, Query(ge=0, le=20)] = 1,
 ) -> ContextOut:
     """A chunk with its neighbours in the lesson."""
-    book = await lectern.book_id(book_id, caller.books)
-    stored, around = await lectern.context(chunk_id, book=book, before=before, after=after)
+    book = await lectern.app.library.book_id(book_id, caller.books)
+    stored, around = await lectern.app.library.context(chunk_id, book=book, before=before, after=after)
     return ContextOut.of(stored.chunk, around)
 
 
 @router.get("/lessons/{parent_doc_id}", operation_id="readLesson")
 async def lesson(parent_doc_id: str, lectern: LecternDep, caller: ReadCaller, book_id: str | None = None) -> LessonOut:
     """Read a whole lesson, in order."""
-    book = await lectern.book_id(book_id, caller.books)
+    book = await lectern.app.library.book_id(book_id, caller.books)
     return LessonOut.of(await lectern.lesson(parent_doc_id, book=book))

@@ -54,7 +54,7 @@ async def chat_stream(
 async def chat_resume(
     run_id: UUID,
     runs: RunsDep,
-    talk: TalkDep,
+    conversations: TalkDep,
     streams: StreamsDep,
     caller: ChatCaller,
     last_event_id: Annotated[str | None, Header(max_length=40, description="The last event that arrived.")] = None,
@@ -62,21 +62,21 @@ async def chat_resume(
     """Go on where a stream broke off; once there is a reply, it is given."""
     if (run := await runs.recall(caller.owner, str(run_id))) is not None:
         return streams.open(caller, live_events(run, last_event_id))
-    known = await talk.log.run(caller.owner, str(run_id))
+    known = await conversations.log.run(caller.owner, str(run_id))
     if known is None:
         raise _unknown(run_id)
-    return streams.open(caller, stored_events(known, talk.threads, talk.log))
+    return streams.open(caller, stored_events(known, conversations.threads, conversations.log))
 
 
 @router.post("/runs/{run_id}/cancel", operation_id="chatCancel")
-async def chat_cancel(run_id: UUID, runs: RunsDep, talk: TalkDep, caller: ChatCaller) -> RunOut:
+async def chat_cancel(run_id: UUID, runs: RunsDep, conversations: TalkDep, caller: ChatCaller) -> RunOut:
     """End a run; one that has its reply keeps it."""
     run = runs.find(caller.owner, str(run_id))
     if run is not None:
         await run.cancel()
-    elif (known := await talk.log.run(caller.owner, str(run_id))) is not None and known.state == "running":
-        await talk.log.end(str(run_id), "cancelled", "cancelled on request")  # another process will find it so
-    ended = await talk.log.run(caller.owner, str(run_id))
+    elif (known := await conversations.log.run(caller.owner, str(run_id))) is not None and known.state == "running":
+        await conversations.log.end(str(run_id), "cancelled", "cancelled on request")  # another process will find it so
+    ended = await conversations.log.run(caller.owner, str(run_id))
     if ended is None:
         raise _unknown(run_id)
     return RunOut.of(ended)

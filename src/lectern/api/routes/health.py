@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from lectern.api.deps import LecternDep
 from lectern.api.errors import problem, problem_of
-from lectern.app.open import Lectern
+from lectern.app.lectern import Lectern
 from lectern.domain.errors import IndexDamaged, LecternError
 from lectern.ports.index import ChunkIndex
 from lectern.schemas.common import Health, Problem
@@ -37,12 +37,12 @@ async def ready(lectern: LecternDep) -> Health | JSONResponse:
 
 
 async def _ask_all(lectern: Lectern) -> None:
-    await lectern.workshop.ledger.collections("")  # a real question to the database: the books may be remembered
+    await lectern.app.ingest_deps.ledger.collections("")  # a real question to the database: the books may be remembered
     entries = await lectern.books()
     indexes: dict[str, ChunkIndex] = {}
     for entry in entries:
-        indexes[entry.collection_name] = (await lectern.workshop.shelf.stand(entry)).index
-    current = lectern.workshop.shelf.current.index
+        indexes[entry.collection_name] = (await lectern.app.ingest_deps.collections.serving(entry)).index
+    current = lectern.app.ingest_deps.collections.current.index
     indexes.setdefault(current.collection, current)  # where the next book will go
     held = {name: await index.read(lambda view: view.book_ids()) for name, index in indexes.items()}
     for entry in entries:

@@ -17,5 +17,5 @@ async def create_reader(lectern: LecternDep, caller: KnownCaller) -> ReaderOut:
     """Name this browser, so that its conversations are its own; with a good token the same reader gets a new one."""
     if caller.key_id is None or not (caller.reader or caller.nameless):
         raise Forbidden("readers are of publishable keys; everybody else's conversations are their own without")
-    token = await Readers(lectern.keys).token(caller.key_id, caller.reader)
+    token = await Readers(lectern.app.keys).token(caller.key_id, caller.reader)
     return ReaderOut(reader_token=token.text, expires_at=token.expires_at)

@@ -19,25 +19,25 @@ router = APIRouter(prefix="/threads", tags=["threads"], responses=problems(401, 
 
 @router.get("", operation_id="listThreads")
 async def list_threads(
-    talk: TalkDep,
+    conversations: TalkDep,
     caller: ChatCaller,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
 ) -> ThreadPageOut:
     """Your conversations, the last used first."""
-    return ThreadPageOut.of(await talk.threads.heads(caller.owner, limit=limit, cursor=cursor))
+    return ThreadPageOut.of(await conversations.threads.heads(caller.owner, limit=limit, cursor=cursor))
 
 
 @router.get("/{thread_id}", operation_id="readThread")
 async def read_thread(
     thread_id: UUID4,
-    talk: TalkDep,
+    conversations: TalkDep,
     caller: ChatCaller,
     response: Response,
     before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Messages before this `seq`.")] = None,
 ) -> ThreadOut:
     """A conversation with its last 50 messages, or those before a `seq`."""
-    thread = await talk.threads.thread(caller.owner, str(thread_id), before=before)
+    thread = await conversations.threads.thread(caller.owner, str(thread_id), before=before)
     response.headers["ETag"] = f'"{thread.head.version}"'
     return ThreadOut.of(thread)
 
@@ -46,15 +46,15 @@ async def read_thread(
 async def edit_thread(
     thread_id: UUID4,
     body: ThreadEditIn,
-    talk: TalkDep,
+    conversations: TalkDep,
     caller: ChatCaller,
     response: Response,
     if_match: Annotated[str | None, Header(description="The `ETag` that was read; another is a conflict.")] = None,
 ) -> ThreadOut:
     """Give a conversation another title or other metadata."""
     change = body.change(_version(if_match))
-    await talk.threads.edit(caller.owner, str(thread_id), change)
-    thread = await talk.threads.thread(caller.owner, str(thread_id))
+    await conversations.threads.edit(caller.owner, str(thread_id), change)
+    thread = await conversations.threads.thread(caller.owner, str(thread_id))
     response.headers["ETag"] = f'"{thread.head.version}"'
     return ThreadOut.of(thread)
 
@@ -62,7 +62,7 @@ async def edit_thread(
 @router.delete("/{thread_id}", operation_id="deleteThread", status_code=204)
 async def delete_thread(thread_id: UUID4, runs: RunsDep, caller: ChatCaller) -> None:
     """Remove a conversation and all that belongs to it."""
-    await runs.talk.threads.delete(caller.owner, str(thread_id))
+    await runs.conversations.threads.delete(caller.owner, str(thread_id))
     runs.forget_thread(caller.owner, str(thread_id))
 
 
@@ -74,13 +74,13 @@ async def delete_thread(thread_id: UUID4, runs: RunsDep, caller: ChatCaller) -> 
 )
 async def export_thread(
     thread_id: UUID4,
-    talk: TalkDep,
+    conversations: TalkDep,
     caller: ChatCaller,
     format_: Annotated[Literal["json", "markdown"], Query(alias="format")] = "json",
 ) -> ExportOut | PlainTextResponse:
     """A whole conversation, with every reply and its sources."""
-    thread = await talk.threads.thread(caller.owner, str(thread_id), limit=None)
-    turns = await talk.threads.turns(caller.owner, str(thread_id))
+    thread = await conversations.threads.thread(caller.owner, str(thread_id), limit=None)
+    turns = await conversations.threads.turns(caller.owner, str(thread_id))
     if format_ == "markdown":
         return PlainTextResponse(as_markdown(thread.head, turns), media_type="text/markdown")
     return ExportOut.of_turns(thread, turns)

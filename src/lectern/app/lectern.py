@@ -1,0 +1,202 @@
+"""`Lectern`: what a program does with books, in fourteen methods. `open_lectern` gives one on this machine,
+`lectern.connect` one with the same methods on a running server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lectern.domain.errors import BadInput
+from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
+from lectern.domain.replies import Exchange, Question, Replied, Reply, ReplyEvent, check_question
+from lectern.domain.scope import SEARCH_LIMIT, Scope, SearchMode, SearchQuery
+from lectern.ingestion.ingest import IngestRequest
+from lectern.ingestion.replacing import remove
+
+if TYPE_CHECKING:
+    from lectern.app.open import Application
+    from lectern.app.threads import OwnThreads
+    from lectern.confidence.calibration import CalibrationReport, LabelledQuestion
+    from lectern.domain.books import BookEntry
+    from lectern.domain.chunks import StampedChunk
+    from lectern.domain.evidence import Findings
+    from lectern.domain.outline import Outline
+    from lectern.ingestion.doctor import Finding
+    from lectern.jobs.runner import Jobs
+
+
+class Lectern:
+    """Books in, questions answered. Made by `open_lectern`."""
+
+    def __init__(self, app: Application) -> None:
+        self.app = app  # the parts behind it, for commands, servers and measurements
+
+    async def ingest(
+        self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental", replace: bool = False
+    ) -> IngestionJob:
+        """Bring the index to what the folder says; `replace` goes on although it looks like another book."""
+        job: IngestionJob | None = None
+        async with aclosing(self.ingesting(folder, book=book, mode=mode, replace=replace)) as events:  # type: ignore[type-var]  # an async generator
+            async for event in events:
+                if isinstance(event, Finished):
+                    job = event.job
+        assert job is not None  # `Finished` is always the last event
+        return job
+
+    def ingesting(
+        self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental", replace: bool = False
+    ) -> AsyncIterator[JobEvent]:
+        """`ingest` as it goes on: the plan, the progress, and last the job."""
+        request = IngestRequest(folder=Path(folder), book_id=book, mode=mode, replace=replace)
+        return self.app.jobs.ingesting(request)
+
+    async def search(  # noqa: PLR0913  # one parameter for each thing that can be asked for
+        self,
+        text: str,
+        *,
+        book: str | None = None,
+        limit: int = 5,
+        mode: SearchMode = "hybrid",
+        scope: Scope | None = None,
+        similarity_threshold: float | None = None,
+        offset: int = 0,
+        expand: int = 0,
+    ) -> Findings:
+        """The passages of a book that are nearest to a text; `limit` is 1 to 20, `expand` reads their neighbours."""
+        if not 1 <= limit <= SEARCH_LIMIT:
+            raise BadInput(f"limit must be 1 to {SEARCH_LIMIT}, not {limit}", field="limit")
+        query = SearchQuery(
+            text=text,
+            scope=_in_book(scope, book),
+            limit=limit,
+            mode=mode,
+            similarity_threshold=similarity_threshold,
+            offset=offset,
+            expand=expand,
+        )
+        return await self.app.search(query)
+
+    async def ask(  # noqa: PLR0913  # one parameter for each thing that can be asked for
+        self,
+        text: str,
+        *,
+        book: str | None = None,
+        top_k: int | None = None,
+        similarity_threshold: float | None = None,
+        scope: Scope | None = None,
+        history: Sequence[Exchange] = (),
+        thread: str | None = None,
+    ) -> Reply:
+        """An answer made of the book, or a refusal. With a `thread` (a UUID v4) the turn is stored there and follows up
+        on those before it; without one nothing is stored, and `history` are the turns that a follow-up may lean on."""
+        reply: Reply | None = None
+        events = self._events(text, _in_book(scope, book), top_k, similarity_threshold, history, thread, stream=False)
+        async with aclosing(events):  # type: ignore[type-var]  # an async generator
+            async for event in events:
+                if isinstance(event, Replied):
+                    reply = event.reply
+        assert reply is not None  # `Replied` is always there
+        return reply
+
+    def stream(  # noqa: PLR0913  # one parameter for each thing that can be asked for
+        self,
+        text: str,
+        *,
+        book: str | None = None,
+        top_k: int | None = None,
+        similarity_threshold: float | None = None,
+        scope: Scope | None = None,
+        history: Sequence[Exchange] = (),
+        thread: str | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        """`ask` as it comes: states, evidence, checked text, and last the reply."""
+        return self._events(text, _in_book(scope, book), top_k, similarity_threshold, history, thread, stream=True)
+
+    async def _events(  # noqa: PLR0913  # one parameter for each thing that can be asked for
+        self,
+        text: str,
+        scope: Scope,
+        top_k: int | None,
+        similarity_threshold: float | None,
+        history: Sequence[Exchange],
+        thread: str | None,
+        *,
+        stream: bool,
+    ) -> AsyncIterator[ReplyEvent]:
+        check_question(text, top_k, similarity_threshold)
+        if thread is not None:
+            from lectern.app.threads import turn_in_thread
+
+            events = turn_in_thread(
+                self.app.conversations, thread, text, scope, top_k, similarity_threshold, stream=stream
+            )
+        else:
+            question = Question(
+                text=text,
+                scope=await self.app.library.resolve(scope),
+                top_k=top_k,
+                similarity_threshold=similarity_threshold,
+                history=tuple(history),
+                stream=stream,
+            )
+            events = self.app.ask(question)
+        async with aclosing(events):  # type: ignore[type-var]  # an async generator
+            async for event in events:
+                yield event
+
+    async def lesson(self, parent_doc_id: str, *, book: str | None = None) -> list[StampedChunk]:
+        """The whole lesson, in order, however long."""
+        return await self.app.library.lesson(parent_doc_id, book=book)
+
+    async def outline(self, book: str | None = None) -> Outline:
+        """A book's modules, chapters and lessons, in order."""
+        return await self.app.library.outline(book)
+
+    async def books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book."""
+        return await self.app.library.books()
+
+    async def book(self, book: str | None = None) -> BookEntry:
+        """The book of this name; without one, the only book or the default one."""
+        return await self.app.library.book(book)
+
+    async def remove(self, book: str) -> int:
+        """Take a book out of the index, not off the disk; how many chunks that were."""
+        entry = await self.book(book)
+        deps = self.app.ingest_deps
+        async with deps.locks.alone(entry.manifest.book_id):
+            return await remove(deps.ledger, deps.collections, entry)
+
+    async def calibrate(self, book: str | None = None, questions: Sequence[LabelledQuestion] = ()) -> CalibrationReport:
+        """Fit the confidence to a book, from labelled questions or from the book itself."""
+        from lectern.confidence.calibration import CalibrationSource, calibrate
+
+        library = self.app.library
+        source = CalibrationSource(search=self.search, chunks=library.chunks, books=library.books, book=library.book)
+        return await calibrate(source, self.app.home.calibrations, book=book, questions=questions)
+
+    def doctor(self, *, mend: bool = False) -> AsyncIterator[Finding]:
+        """Every disagreement between index and ledger; with `mend` each is put right."""
+        from lectern.ingestion.doctor import examine
+
+        return examine(self.app.ingest_deps, mend=mend)
+
+    @property
+    def threads(self) -> OwnThreads:
+        """The conversations of this terminal, or this program."""
+        from lectern.app.threads import OwnThreads
+
+        return OwnThreads(self.app.conversations.threads)
+
+    @property
+    def jobs(self) -> Jobs:
+        """The ingestions that are queued and running, and the records of all."""
+        return self.app.jobs
+
+
+def _in_book(scope: Scope | None, book: str | None) -> Scope:
+    scope = scope or Scope()
+    return scope if book is None else replace(scope, book_id=book)

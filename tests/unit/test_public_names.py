@@ -1,0 +1,55 @@
+"""What programs may import, and what they find on a Lectern: a change here is a change for users."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import lectern
+
+METHODS = (
+    "ask book books calibrate doctor ingest ingesting jobs lesson outline remove search stream threads"  # in this order
+)
+EXPORTS = """
+Answer BadInput BadManifest BookNotFound Busy Cancelled Citation ConfidenceMetrics ConfigError Conflict Delta Entered
+EvidenceFound Exchange Findings Finished Forbidden Hit InUse IndexDamaged IndexMismatch IngestionJob JobCancelled
+JobFailed Lectern LecternError LessonsIndexed ModelDamaged Overloaded Planned ProviderError ProviderRefused
+ProviderTimeout RateLimited Refusal Replied Reply ReplyEvent Scope Settings SourceError Statement
+StoreUnavailable TooMany Unauthorised UnknownBook UnknownJob UnknownLesson UnknownThread WrongBook __version__
+open_lectern views
+"""
+
+
+def test_the_package_exports_these_names() -> None:
+    """Every public name is in the table and can be imported; nothing else is public."""
+    assert sorted(lectern.__all__) == sorted(EXPORTS.split())
+    for name in lectern.__all__:
+        assert getattr(lectern, name) is not None
+    with pytest.raises(AttributeError, match="no attribute"):
+        _ = lectern.nothing  # type: ignore[attr-defined]
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    """What is imported for type checkers is what is loaded at run time."""
+    tree = ast.parse(Path(lectern.__file__).read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+    assert seen | {"__version__"} == set(lectern.__all__)
+
+
+def test_lectern_has_fourteen_public_methods() -> None:
+    """A program finds these, and nothing else that it may rely on."""
+    public = [name for name in vars(lectern.Lectern) if not name.startswith("_")]
+
+    assert sorted(public) == METHODS.split()
+
+
+def test_ask_and_stream_take_the_same_arguments() -> None:
+    """Whoever goes over to a stream changes one word."""
+    asked, streamed = (inspect.signature(method) for method in (lectern.Lectern.ask, lectern.Lectern.stream))
+
+    assert asked.parameters == streamed.parameters
