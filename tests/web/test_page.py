@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -152,9 +152,113 @@ def test_a_broken_stream_is_taken_up_again(page: Page) -> None:
     assert [one.split()[0] for one in asked] == ["POST", "GET"]
 
 
-def refuse_without_key(page: Page) -> None:
+WIDTHS = (320, 390, 768)  # a small phone, a usual one, a tablet
+LONG_WORD = "get_parameters_from_the_transform_broadcaster_of_the_left_forearm_camera"
+LONG_URL = f"https://example.org/{'docs/' * 30}index.html?query={'x' * 200}"
+LONG_REPLY = f"""Call it like this: [1]
+
+```python
+transform = buffer.{LONG_WORD}(target="base_link", source="camera_left_forearm_optical_frame", timeout=0.25)
+```
+
+| {LONG_WORD} | reliability | durability | history | depth | deadline | lifespan |
+|---|---|---|---|---|---|---|
+| {LONG_WORD} | best effort | volatile | keep last | 10 | infinite | infinite |
+
+See {LONG_URL} [1]"""
+LONG_LESSON = {
+    "title": f"The {LONG_WORD} lesson",
+    "breadcrumb": f"Perception › {LONG_WORD} › The {LONG_WORD} lesson",
+    "url": "/perception/forearm",
+    "parent_doc_id": str(uuid.uuid4()),
+    "chunk_id": "",
+    "chunk_text": LONG_REPLY,
+}
+OVERFLOW = """() => [...document.querySelectorAll("body, body *")]
+    .filter((shown) => shown.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
+    .map((shown) => `${shown.tagName}#${shown.id}.${shown.className}: ${shown.getBoundingClientRect().right}`)"""
+
+
+def refuse_without_key(page: Page, _server: str = "") -> None:
     """The page of a server that wants a key."""
     detail = json.dumps({"detail": "this server needs a key"})
     page.route("**/books", lambda route: route.fulfill(status=401, body=detail))
     page.reload()
     expect(page.get_by_role("alert")).to_be_visible()
+
+
+def reply_with(page: Page, **fields: object) -> None:
+    """A question whose reply has these fields."""
+    reply = {"should_answer": True, "response": "", "confidence_level": "high", "model": LONG_WORD, "sources": []}
+    reply |= {"outside_scope": [], "nearest": [], "other_books": [], "session_id": str(uuid.uuid4())} | fields
+    stream = f"event: reply\ndata: {json.dumps(reply)}\n\n"
+    page.route("**/chat/stream", lambda route: route.fulfill(content_type="text/event-stream", body=stream))
+    ask(page, f"How is {LONG_WORD} called?")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
+def show_answer(page: Page, _server: str) -> None:
+    """An answer with code, a table and a long address."""
+    reply_with(page, response=LONG_REPLY, sources=[LONG_LESSON])
+
+
+def show_refusal(page: Page, _server: str) -> None:
+    """A refusal that names lessons and another book."""
+    nearest = [LONG_LESSON] * 3
+    reply_with(page, should_answer=False, response="I couldn't find it.", nearest=nearest, other_books=[LONG_WORD])
+
+
+def show_failure(page: Page, _server: str) -> None:
+    """A question that could not be answered."""
+    page.route("**/chat/stream", lambda route: route.fulfill(status=503, body=json.dumps({"detail": LONG_URL})))
+    ask(page, LONG_URL)
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def show_lesson(page: Page, server: str) -> None:
+    """The lesson view, at a cited passage."""
+    chunks = [{"id": "first", "text": LONG_REPLY}, {"id": "second", "text": LONG_REPLY}]
+    lesson = json.dumps(LONG_LESSON | {"chunks": chunks})
+    page.route("**/lessons/*", lambda route: route.fulfill(content_type="application/json", body=lesson))
+    page.goto(f"{server}/?lesson={LONG_LESSON['parent_doc_id']}#second")
+    expect(page.locator(".piece.cited")).to_be_visible()
+
+
+def show_two_books(page: Page, server: str) -> None:
+    """A conversation where the reader chose between books with long titles."""
+    books = [{"book_id": name, "title": f"{name}: {LONG_WORD}"} for name in ("one", "two")]
+    page.route("**/books", lambda route: route.fulfill(content_type="application/json", body=json.dumps(books)))
+    page.reload()
+    expect(page.get_by_label("Book")).to_be_visible()
+    show_answer(page, server)
+    expect(page.get_by_role("button", name="New conversation")).to_be_visible()
+
+
+def show_api(page: Page, server: str) -> None:
+    """The description of the API, every answer unfolded."""
+    page.goto(f"{server}/docs")
+    expect(page.get_by_text("POST /chat/run", exact=True)).to_be_visible()
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+
+
+STATES: dict[str, Callable[[Page, str], None]] = {
+    "empty": lambda _page, _server: None,
+    "answer": show_answer,
+    "refusal": show_refusal,
+    "failure": show_failure,
+    "lesson": show_lesson,
+    "two books": show_two_books,
+    "key": refuse_without_key,
+    "api": show_api,
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_is_wider_than_a_phone(page: Page, server: str, state: str) -> None:
+    """Whatever the page shows, a phone need not be scrolled sideways, and nothing is cut off."""
+    STATES[state](page, server)
+
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(OVERFLOW) == [], f"at {width} px"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
