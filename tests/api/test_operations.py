@@ -61,6 +61,18 @@ def lines(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
 
 
+def test_a_server_greets_with_its_address_alone(small_home: Path, tmp_path: Path) -> None:
+    """Where nothing is wrong, the first line is the address, and nothing is said besides."""
+    with served(small_home, tmp_path) as (server, process, log):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server)
+        assert log.read_text() == ""
+
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=30)
+
+    assert rest == ""
+
+
 def test_requests_have_ids_and_questions_have_lines(small_home: Path, tmp_path: Path) -> None:
     """A plain id is kept, a strange one replaced; each question is one line with that id, and without its text."""
     with served(small_home, tmp_path) as (server, _, log):

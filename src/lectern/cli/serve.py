@@ -9,9 +9,7 @@ import math
 import secrets
 import signal
 import socket
-import sqlite3
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,8 +95,6 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             leave_streams_to_their_runs()
             configure(lectern.app.settings.log_format, secrets=lectern.app.settings.secrets())
             lectern.app.watchers.append(QuestionLog(with_text=lectern.app.settings.log_questions))
-            if lectern.app.settings.database_url is None:
-                _warn_of_sqlite(lectern.app.home.database)
             await lectern.app.conversations.log.sweep()
             await lectern.jobs.take_up()
             with lectern.app.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
@@ -149,22 +145,6 @@ async def _follow(lectern: Lectern) -> None:
         lectern,
         lambda job: show_job(dataclasses.asdict(job)),
         lambda message: typer.echo(f"lectern: {message}", err=True),
-    )
-
-
-def _warn_of_sqlite(database: Path) -> None:
-    """Some versions can damage a write-ahead log that two programs write; Lectern alone is one, with one connection."""
-    if _faulty(sqlite3.sqlite_version_info):
-        typer.echo(
-            f"lectern: nothing to do as long as no other program writes {database} and it is on no network drive: "
-            f"SQLite {sqlite3.sqlite_version} can damage a database that two programs write at once (mended in 3.51.3)",
-            err=True,
-        )
-
-
-def _faulty(version: tuple[int, ...]) -> bool:
-    return (3, 7, 0) <= version < (3, 51, 3) and not any(
-        fixed <= version < (fixed[0], fixed[1] + 1) for fixed in ((3, 44, 6), (3, 50, 7))
     )
 
 
