@@ -9,7 +9,7 @@ BOOK ?= examples/physical-ai-robotics
 QUESTIONS ?= examples/golden/physical-ai-robotics/queries.jsonl
 BENCH ?= .bench
 
-.PHONY: help setup dev run test check crash fuzz bench docs lock clean
+.PHONY: help setup dev run test check crash fuzz bench docs picture lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -52,6 +52,9 @@ bench: dev  ## ingest and search beside LlamaIndex, txtai and Chroma (BOOK=…, 
 
 docs: dev  ## write the pages that are made from the code
 	$(BIN)/python scripts/write_docs.py
+
+picture: dev  ## take the README's picture of the page (needs a chromium)
+	$(BIN)/python scripts/take_picture.py
 
 clean:  ## remove .venv and the local index
 	rm -rf $(VENV) .lectern
