@@ -84,9 +84,9 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="session")
-def postgres_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_address() -> Iterator[str]:
     """A real PostgreSQL, for as long as the session lasts."""
     from tests.databases import postgres
 
-    with postgres(tmp_path_factory.mktemp("postgres")) as address:
+    with postgres() as address:
         yield address

