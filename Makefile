@@ -14,8 +14,8 @@ BENCH ?= .bench
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-setup: $(VENV)/.run-ready  ## build .venv with .venv/bin/lectern
-dev: $(VENV)/.dev-ready  ## the same, with what tests and checks need
+setup: $(VENV)/.run-ready  ## build .venv with .venv/bin/lectern, without extras
+dev: $(VENV)/.dev-ready  ## the same, with every extra and what tests and checks need
 
 run: setup  ## ingest the sample book (BOOK=…) and serve page and API (PORT=…)
 	$(BIN)/lectern ingest "$(BOOK)"
@@ -30,11 +30,12 @@ check: dev  ## format, lint, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-lock:  ## renew both lock files (needs uv)
-	uv pip compile --universal --generate-hashes --python-version 3.11 pyproject.toml \
-		--group run -o requirements.lock
-	uv pip compile --universal --generate-hashes --python-version 3.11 pyproject.toml \
-		--group dev -c requirements.lock -o requirements-dev.lock
+COMPILE := uv pip compile --universal --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+	--python-version 3.11 pyproject.toml
+
+lock:  ## renew both lock files (needs uv): the core, and everything that tests need with it
+	$(COMPILE) --group run -o requirements.lock
+	$(COMPILE) --all-extras --group dev -c requirements.lock -o requirements-dev.lock
 
 crash: dev  ## 1,000 kills of ingestions, 2,000 random histories, 200 kills of talks, 1,000 vanished clients (about an hour)
 	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion tests/api/test_streams.py \

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from lectern.records.database import database_url
+from lectern.store.database import database_url
 
 
 async def test_the_server_outlives_the_start_of_another_pytest(tmp_path: Path, postgres_address: str) -> None:

@@ -21,6 +21,7 @@ from limits.aio.strategies import MovingWindowRateLimiter
 from limits.errors import StorageError
 
 from lectern.domain.errors import TooMany
+from lectern.domain.extras import import_extra
 from lectern.domain.keys import Caller
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ class Windows:
 
 
 def _pool(url: str) -> BlockingConnectionPool:
+    import_extra("redis", extra="server", setting="LECTERN_LIMITS_URL")
     from redis.asyncio import BlockingConnectionPool
 
     return BlockingConnectionPool.from_url(

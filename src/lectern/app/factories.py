@@ -26,6 +26,7 @@ from lectern.app.collections import OpenCollections
 from lectern.app.home import Home
 from lectern.app.settings import Settings
 from lectern.domain.errors import ConfigError
+from lectern.domain.extras import import_extra
 from lectern.index.schema import collection_name
 from lectern.ingestion.ingest import IngestDeps
 from lectern.ingestion.replacing import recover_all, verify_all
@@ -88,6 +89,7 @@ class Parts:
         return embedder
 
     def _cohere(self) -> Embedder:
+        import_extra("cohere", extra="cohere", setting="LECTERN_EMBEDDER=cohere")
         from lectern.models.cohere import CohereEmbedder
 
         if self.settings.cohere_api_key is None:
@@ -102,6 +104,7 @@ class Parts:
             from lectern.index.edge import open_edge_index
 
             return open_edge_index(self._home.indexes, collection, dimensions, serving=self.serving)
+        import_extra("qdrant_client", extra="server", setting="QDRANT_URL")
         from lectern.index.server import connect, open_server_index
         from lectern.store.ledger import SqlGenerations
 

@@ -90,7 +90,7 @@ class Settings(BaseSettings):
         default=None, description="Folder that holds everything local; default: the nearest .lectern/ upward."
     )
     embedder: Literal["local", "openai", "cohere"] = Field(
-        default="local", description="Who turns text into vectors: local, openai or cohere."
+        default="local", description="Who turns text into vectors: local, openai or cohere (needs `lectern[cohere]`)."
     )
     default_book: str | None = Field(default=None, description="The book that is meant when several are indexed.")
     books: Folders = Field(
@@ -131,7 +131,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(
         default=None,
         validation_alias="DATABASE_URL",
-        description="A PostgreSQL database instead of the SQLite file in the home.",
+        description="A PostgreSQL database instead of the SQLite file in the home (needs `lectern[server]`).",
     )
     max_turns: int = Field(
         default=50, ge=0, validation_alias="AGENT_MAX_TURNS", description="Turns of a conversation; 0 for no limit."
@@ -161,7 +161,9 @@ class Settings(BaseSettings):
         default=30, ge=0, description="The same, of one reader of a publishable key; 0 for no more than the key's."
     )
     limits_url: Annotated[SecretStr, AfterValidator(_redis)] | None = Field(
-        default=None, description="A Redis in which several servers count requests together; default: each on its own."
+        default=None,
+        description="A Redis in which several servers count requests together (needs `lectern[server]`); "
+        "default: each on its own.",
     )
     proxies: Annotated[Names, AfterValidator(_networks)] = Field(
         default=(), description="Proxies whose X-Forwarded-For is believed: addresses or networks, with commas."
@@ -198,7 +200,9 @@ class Settings(BaseSettings):
         default="embed-english-v3.0", validation_alias="COHERE_MODEL", description="Cohere's embedding model."
     )
     qdrant_url: str | None = Field(
-        default=None, validation_alias="QDRANT_URL", description="A Qdrant server instead of the embedded index."
+        default=None,
+        validation_alias="QDRANT_URL",
+        description="A Qdrant server instead of the embedded index (needs `lectern[server]`).",
     )
     qdrant_api_key: SecretStr | None = Field(
         default=None, validation_alias="QDRANT_API_KEY", description="Key for that server."

@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lectern.domain.errors import ConfigError, StoreUnavailable
+from lectern.domain.extras import import_extra
 from lectern.store import inline_sqlite
 from lectern.store.inline_sqlite import LONG
 
@@ -79,6 +80,7 @@ def database_url(given: str) -> URL:
         raise ConfigError(
             f"DATABASE_URL names {url.get_backend_name()!r}; only postgresql:// is known. Without it, SQLite is used"
         )
+    import_extra("asyncpg", extra="server", setting="DATABASE_URL")
     query = dict(url.query)
     if mode := query.pop("sslmode", None):
         query["ssl"] = mode  # the driver's word for it
