@@ -1,20 +1,23 @@
 """The SQL database: opened once, one write connection on SQLite, migrated before anybody reads it.
 
 SQLite before 3.51.3 can damage a WAL file when two connections meet in a checkpoint. So SQLite has one process (the
-owner of LECTERN_HOME) and one connection here.
+owner of LECTERN_HOME) and one connection here. SQLAlchemy throws away a connection whose statement was cancelled, and
+opens another while the thread of the first still works, so a cancelled task waits for its statement first.
 
-Connections, with the database's own errors turned into ours: a store that does not answer is a 503, and nothing of
-the transaction was kept.
+A store that does not answer is a 503, whatever the driver calls it, and nothing of the transaction was stored.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 from sqlalchemy import URL, Connection, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
@@ -23,12 +26,12 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lectern.domain.errors import ConfigError, StoreUnavailable
 from lectern.domain.extras import import_extra
-from lectern.store import inline_sqlite
-from lectern.store.inline_sqlite import LONG
 
 NOTE = "lectern_note"  # the option of an engine whose transactions are notes
 HEAD = "0003"  # the newest migration; a test holds it against the folder
 MIGRATING = 0x1EC7E24  # the name of the lock under which one process migrates while the others wait
+BUSY_SECONDS = 5.0  # that a database which another program has locked is waited for
+ROWS_AT_ONCE = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
 ONE: dict[str, Any] = {"poolclass": AsyncAdaptedQueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
 SEVERAL: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": 10, "pool_pre_ping": True}
 OURS = (IntegrityError, DataError, ProgrammingError)  # about what was asked, not about the database
@@ -38,7 +41,7 @@ OURS = (IntegrityError, DataError, ProgrammingError)  # about what was asked, no
 async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
     """An engine whose tables are those of this version."""
     alone = url.get_backend_name() == "sqlite"
-    engine = create_async_engine(url, **(ONE if alone else SEVERAL))
+    engine = _sqlite_engine(url) if alone else create_async_engine(url, **SEVERAL)
     try:
         if alone:
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
@@ -54,8 +57,51 @@ async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
         raise ConfigError(_unusable(url, exc, alone=alone)) from exc
     finally:
         await engine.dispose()
-        if isinstance(engine.dialect, inline_sqlite.InlineSqlite):
-            engine.dialect.close()
+
+
+class SqliteConnection(aiosqlite.Connection):
+    """A connection whose statements come to their end although the task that waits for them is cancelled."""
+
+    async def _execute(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # aiosqlite's
+        """Everything that the connection's thread does passes through here. If the task is cancelled, the result
+        counts all the same, and the cancellation is raised by the next thing that the task awaits."""
+        in_thread: Callable[..., Awaitable[Any]] = super()._execute
+        result: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                result.set_result(fn(*args, **kwargs))
+            except Exception as exc:  # noqa: BLE001  # whatever it is, the task gets it
+                result.set_exception(exc)
+
+        cancellations, waiting = 0, in_thread(work)
+        while True:
+            try:
+                await waiting
+                break
+            except asyncio.CancelledError:
+                cancellations += 1
+                waiting = in_thread(lambda: None)  # the thread takes its work in order: this ends after ours
+        if cancellations and (task := asyncio.current_task()):
+            _cancel_again(task, cancellations)
+        return result.result()
+
+
+def _cancel_again(task: asyncio.Task[Any], times: int) -> None:
+    """Cancel as often as before; without the first half the task's own count, which timeouts read, would double."""
+    for _ in range(times):
+        task.uncancel()
+    for _ in range(times):
+        task.cancel()
+
+
+def _sqlite_engine(url: URL) -> AsyncEngine:
+    async def connect() -> aiosqlite.Connection:
+        connection = SqliteConnection(lambda: sqlite3.connect(url.database or "", timeout=BUSY_SECONDS), ROWS_AT_ONCE)
+        connection._thread.daemon = True  # as SQLAlchemy does; a process must be able to end
+        return await connection
+
+    return create_async_engine(url, async_creator=connect, **ONE)
 
 
 def _unusable(url: URL, exc: DBAPIError | OSError, *, alone: bool) -> str:
@@ -89,7 +135,7 @@ def database_url(given: str) -> URL:
 
 def sqlite_url(path: Path | None) -> URL:
     """The URL of a SQLite file, whatever characters its path has; None for one that is in memory only."""
-    return URL.create(inline_sqlite.NAME, database=":memory:" if path is None else str(path))
+    return URL.create("sqlite+aiosqlite", database=":memory:" if path is None else str(path))
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -164,10 +210,10 @@ async def transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
 
 
 @asynccontextmanager
-async def reading(engine: AsyncEngine, *, much: bool = False) -> AsyncIterator[AsyncConnection]:
-    """For looking, not for changing. `much` says that there may be thousands of rows."""
+async def reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """For looking, not for changing."""
     async with speaking(), engine.connect() as connection:
-        yield await connection.execution_options(**{LONG: True}) if much else connection
+        yield connection
 
 
 @asynccontextmanager

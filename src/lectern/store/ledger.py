@@ -17,7 +17,6 @@ from lectern.domain.books import BookEntry, LessonPlace
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.store import bodies
-from lectern.store.inline_sqlite import LONG
 from lectern.store.tables import books, intents, lessons
 
 SLICE = 500  # SQLite limits the variables of one statement
@@ -108,7 +107,7 @@ class SqlLedger:
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
         query = select(lessons).where(lessons.c.book_id == book_id, lessons.c.collection == collection)
-        async with self._engine.execution_options(**{LONG: True}).connect() as connection:
+        async with self._engine.connect() as connection:
             return {row.source_file: _record(row) for row in await connection.execute(query)}
 
     async def collections(self, book_id: str) -> tuple[str, ...]:

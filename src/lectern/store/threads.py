@@ -233,7 +233,7 @@ class SqlThreads:
         self, owner: str, thread_id: str, *, before: int | None = None, limit: int | None = LIVE_MESSAGES
     ) -> Thread:
         """A thread with its last messages, or those before a `seq`; without a limit all of them."""
-        async with reading(self._engine, much=limit is None) as connection:
+        async with reading(self._engine) as connection:
             row = await known_row(connection, owner, thread_id)
             whole = both(messages, archived_messages)
             query = select(whole).where(whole.c.thread == row.number).order_by(whole.c.seq.desc())
@@ -267,7 +267,7 @@ class SqlThreads:
 
     async def turns(self, owner: str, thread_id: str) -> tuple[Turn, ...]:
         """Every turn of a thread, in order."""
-        async with reading(self._engine, much=True) as connection:
+        async with reading(self._engine) as connection:
             row = await known_row(connection, owner, thread_id)
             said = await said_in(connection, row.number, 1)
             kept = await turn_rows(connection, row.number, (1, row.turn_count))

@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.domain.chunks import Vector
 from lectern.domain.failpoints import reached
 from lectern.store.bodies import vector_from_bytes, vector_to_bytes
-from lectern.store.inline_sqlite import LONG
 from lectern.store.tables import vectors
 
 SLICE = 500  # SQLite limits the variables of one statement
@@ -26,7 +25,7 @@ class SqlVectorCache:
     async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
         """Those of `keys` that are known."""
         known: dict[str, Vector] = {}
-        async with self._engine.execution_options(**{LONG: True}).connect() as connection:
+        async with self._engine.connect() as connection:
             for start in range(0, len(keys), SLICE):
                 query = select(vectors).where(vectors.c.key.in_(keys[start : start + SLICE]))
                 for row in await connection.execute(query):
@@ -48,7 +47,7 @@ class SqlVectorCache:
 
     async def prune(self, used: AbstractSet[str]) -> int:
         """Forget every vector but these; how many that were."""
-        async with self._engine.execution_options(**{LONG: True}).begin() as connection:
+        async with self._engine.begin() as connection:
             known = (await connection.execute(select(vectors.c.key))).scalars().all()
             unused = [key for key in known if key not in used]
             for start in range(0, len(unused), SLICE):

@@ -1,9 +1,10 @@
-"""SQLite on the event loop: transactions are whole, and the disk blocks nobody."""
+"""SQLite: one connection, transactions that are whole whoever is cancelled, and a disk that blocks nobody."""
 
 import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,32 +12,46 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from lectern.store import inline_sqlite
-from lectern.store.database import open_database, reading, sqlite_url
-from lectern.store.inline_sqlite import LoopConnection
+from lectern.store import database
+from lectern.store.database import SqliteConnection, open_database, reading, sqlite_url
 
 SLOW = 0.3  # seconds that the disk takes
+LONG_READ = text(
+    "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000000) "
+    "SELECT count(*) FROM numbers"
+)
 
 
-def slow_commit(self: LoopConnection) -> None:
+async def slow_commit(self: SqliteConnection) -> None:
     """A disk that takes its time."""
-    time.sleep(SLOW)
-    sqlite3.Connection.commit(self)
+
+    def commit() -> None:
+        time.sleep(SLOW)
+        self._conn.commit()
+
+    await self._execute(commit)
 
 
-@pytest.fixture
-async def engine(tmp_path: Path) -> AsyncIterator[AsyncEngine]:
-    """A database with one more table."""
-    async with open_database(sqlite_url(tmp_path / "lectern.db")) as opened:
+@asynccontextmanager
+async def words_in(path: Path | None) -> AsyncIterator[AsyncEngine]:
+    """A database with one more table; without a path it is in memory."""
+    async with open_database(sqlite_url(path)) as opened:
         async with opened.begin() as connection:
             await connection.execute(text("CREATE TABLE words (word TEXT UNIQUE)"))
         yield opened
 
 
 @pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[AsyncEngine]:
+    """Such a database in a file."""
+    async with words_in(tmp_path / "lectern.db") as opened:
+        yield opened
+
+
+@pytest.fixture
 def slow_disk(monkeypatch: pytest.MonkeyPatch, engine: AsyncEngine) -> None:  # after the table is there
     """A disk that takes its time."""
-    monkeypatch.setattr(LoopConnection, "commit", slow_commit)
+    monkeypatch.setattr(SqliteConnection, "commit", slow_commit)
 
 
 async def add(engine: AsyncEngine, *words: str) -> None:
@@ -117,15 +132,35 @@ async def test_not_even_a_second_cancelling_leaves_a_commit_behind(engine: Async
 
 async def test_a_database_in_memory_outlives_a_cancelled_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its one connection is all there is of it."""
-    async with open_database(sqlite_url(None)) as engine:
-        async with engine.begin() as connection:
-            await connection.execute(text("CREATE TABLE words (word TEXT UNIQUE)"))
-        monkeypatch.setattr(LoopConnection, "commit", slow_commit)
+    async with words_in(None) as engine:
+        monkeypatch.setattr(SqliteConnection, "commit", slow_commit)
         writing = asyncio.create_task(add(engine, "node"))
         await asyncio.sleep(SLOW / 3)
         writing.cancel()
         await asyncio.wait([writing])
 
+        assert await known(engine) == ["node"]
+
+
+async def test_a_database_in_memory_outlives_a_cancelled_statement() -> None:
+    """A statement under way is finished on the connection that it was begun on, and the task is cancelled."""
+    async with words_in(None) as engine:
+        await add(engine, "node")
+        before = await driver(engine)
+
+        async def read() -> None:
+            async with reading(engine) as connection:
+                await connection.execute(LONG_READ)
+
+        task = asyncio.create_task(read())
+        await asyncio.sleep(0.05)
+        under_way = not task.done()
+        task.cancel()
+        await asyncio.wait([task])
+
+        assert under_way
+        assert task.cancelled()
+        assert await driver(engine) is before
         assert await known(engine) == ["node"]
 
 
@@ -162,29 +197,28 @@ async def test_a_lock_of_another_program_is_waited_for_in_peace(engine: AsyncEng
     assert await known(engine) == ["node"]
 
 
-async def test_a_lock_that_stays_is_an_error(
-    engine: AsyncEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_lock_that_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience ends; nothing was written, and the next transaction is as good as any."""
-    monkeypatch.setattr(inline_sqlite, "PATIENCE", 0.1)
-    other = sqlite3.connect(tmp_path / "lectern.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(OperationalError, match="locked"):
-        await add(engine, "node")
-    other.execute("ROLLBACK")
-    other.close()
-    await add(engine, "topic")
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    async with words_in(tmp_path / "lectern.db") as engine:
+        other = sqlite3.connect(tmp_path / "lectern.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OperationalError, match="locked"):
+            await add(engine, "node")
+        other.execute("ROLLBACK")
+        other.close()
+        await add(engine, "topic")
 
-    assert await known(engine) == ["topic"]
+        assert await known(engine) == ["topic"]
 
 
-async def test_much_is_read_apart_and_comes_whole(engine: AsyncEngine) -> None:
-    """Thousands of rows, written in bulk and read in the thread, are the same in the same order."""
+async def test_much_comes_whole(engine: AsyncEngine) -> None:
+    """Thousands of rows, written in bulk, are the same in the same order."""
     words = [{"word": f"{number:05}"} for number in range(5_000)]
     async with engine.begin() as connection:
         await connection.execute(text("INSERT INTO words VALUES (:word)"), words)
     query = text("SELECT word FROM words ORDER BY word")
-    async with reading(engine, much=True) as connection:
+    async with reading(engine) as connection:
         result = await connection.execute(query)
         first, some, rest = result.fetchone(), result.fetchmany(10), result.fetchall()
 
@@ -197,11 +231,14 @@ async def test_a_commit_that_fails_is_said_and_leaves_nothing(
 ) -> None:
     """A full disk is an error of this transaction, not of the next."""
 
-    def full(_: LoopConnection) -> None:
+    def full() -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
+    async def commit(self: SqliteConnection) -> None:
+        await self._execute(full)
+
     with monkeypatch.context() as patched:
-        patched.setattr(LoopConnection, "commit", full)
+        patched.setattr(SqliteConnection, "commit", commit)
         with pytest.raises(Exception, match="full"):
             await add(engine, "node")
     await add(engine, "topic")
