@@ -46,7 +46,7 @@ def test_the_newest_migration_is_the_one_that_is_checked_for() -> None:
     """The version the database is compared with is the last file of the migrations."""
     from lectern.store.database import HEAD
 
-    files = sorted((ROOT / "src/lectern/records/migrations/versions").glob("v*.py"))
+    files = sorted((ROOT / "src/lectern/store/migrations/versions").glob("v*.py"))
     assert files[-1].name.startswith(f"v{HEAD}_")
 
 
