@@ -45,7 +45,7 @@ async def rows_of(book: str, questions: list[BookQuestion]) -> list[Row]:
     with tempfile.TemporaryDirectory() as home, lessons(book) as folder:
         async with open_lectern(Settings(home=Path(home))) as lectern:
             await lectern.ingest(folder, book="fitted")
-            policy = policy_for("calibrated", lectern.workshop.collections.current.embedder.fingerprint)
+            policy = policy_for("calibrated", lectern.app.ingest_deps.collections.current.embedder.fingerprint)
             for one in questions:
                 if not asks(one.text):
                     continue

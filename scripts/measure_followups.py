@@ -100,7 +100,7 @@ async def switched(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
         async with open_bench(shell, settings, Path(home), fresh=True, advance=lambda *_: None) as bench:
-            policy = policy_for("calibrated", bench.lectern.workshop.collections.current.embedder.fingerprint)
+            policy = policy_for("calibrated", bench.lectern.app.ingest_deps.collections.current.embedder.fingerprint)
             for asked in questions.asked:
                 before = draw.sample([text for text in covered if text != asked.text], 2)
                 whole = standalone_by_rules(asked.text, [Exchange(question=text, answer="") for text in before])

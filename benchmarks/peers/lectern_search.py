@@ -34,7 +34,7 @@ async def ask_all() -> dict[str, Any]:
 
 async def pieces(lectern: Lectern) -> int:
     """How many word pieces were embedded, the trail that each window begins with included."""
-    embedder = lectern.workshop.collections.current.embedder
+    embedder = lectern.app.ingest_deps.collections.current.embedder
     chunks = [stored.chunk for stored in await lectern.app.library.chunks()]
     windows = [window for chunk in chunks for window in embedder.passages(chunk.trail, chunk.text)]
     return sum(measuring.pieces(windows, WEIGHTS / TOKENIZER))

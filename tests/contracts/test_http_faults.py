@@ -86,7 +86,7 @@ async def test_a_database_that_is_gone_makes_the_server_unready(tmp_path: Path) 
 
     async with served(tmp_path) as (lectern, client):
         await lectern.books()
-        async with lectern.workshop.ledger._engine.begin() as connection:  # type: ignore[attr-defined]  # behind the port on purpose
+        async with lectern.app.ingest_deps.ledger._engine.begin() as connection:  # type: ignore[attr-defined]  # behind the port on purpose
             await connection.execute(text("ALTER TABLE lessons RENAME TO lost"))
 
         assert "does not answer" in await _not_ready(client)
@@ -112,7 +112,7 @@ async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path
     from lectern.domain.scope import ChunkFilter
 
     async with served(tmp_path) as (lectern, client):
-        index, where = lectern.workshop.collections.current.index, ChunkFilter(book_id="tiny")
+        index, where = lectern.app.ingest_deps.collections.current.index, ChunkFilter(book_id="tiny")
         held = await index.read(lambda view: view.chunks(where))
 
         async def commit() -> None:

@@ -140,13 +140,13 @@ async def test_a_step_that_hangs_does_not_keep_the_next_waiting(
 
 PARENT = """
 import asyncio, os, sys
-from lectern.jobs.worker_process import Apart
+from lectern.jobs.worker_process import Subprocess
 from lectern.models.local.embedder import LocalEmbedder
 
 async def main():
-    bench = Apart(lambda embedder: True)
-    await bench.windows(LocalEmbedder(), [(("a",), "text")])
-    print(bench.process, flush=True)
+    worker = Subprocess(lambda embedder: True)
+    await worker.windows(LocalEmbedder(), [(("a",), "text")])
+    print(worker.process, flush=True)
     await asyncio.sleep(600)
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ async def test_a_job_ends_with_the_key_that_began_it(tmp_path: Path) -> None:
     with fake_ai() as ai:
         async with talking(tmp_path, ai) as opened:
             key = await _key(opened.app.keys)
-            jobs = Jobs(opened.workshop, SqlJobs(opened.app.engine), JobRules(serving=True))
+            jobs = Jobs(opened.app.ingest_deps, SqlJobs(opened.app.engine), JobRules(serving=True))
             order = JobOrder(book_id="robots", folder=(await opened.books())[0].source, mode="recreate")
             mine = await jobs.start(order, owner=key.owner, key="k")
             other = await jobs.start(replace(order, book_id="other"), owner="somebody")
@@ -218,7 +218,7 @@ async def test_a_key_that_is_deleted_elsewhere_leaves_nothing(tmp_path: Path, po
         ai.script(then=Step(say=saying(NODE)))
         async with talking(tmp_path, ai) as opened, open_database(url) as mine, open_database(url) as yours:
             here, there, keys = opened.app.runs_on(mine), opened.app.runs_on(yours), SqlKeys(yours)
-            jobs = Jobs(opened.workshop, SqlJobs(yours), JobRules(shared=True))
+            jobs = Jobs(opened.app.ingest_deps, SqlJobs(yours), JobRules(shared=True))
             key = await _key(keys)
             first = request(owner=key.owner)
             for asked in (first, request(owner=f"{key.owner}/reader"), request(), request(owner=f"{key.owner}x")):

@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lectern.app.lectern import Lectern
 from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.confidence.calibration import (
     GENERIC,
     SHIPPED,
     Calibration,
+    CalibrationSource,
     Labelled,
     LabelledQuestion,
     calibrate,
@@ -377,6 +379,12 @@ class Collections:
         )
 
 
+def source_of(lectern: Lectern) -> CalibrationSource:
+    """What calibrating reads of an open Lectern."""
+    library = lectern.app.library
+    return CalibrationSource(search=lectern.search, chunks=library.chunks, books=library.books, book=library.book)
+
+
 @pytest.mark.parametrize("fooled", [False, True])
 async def test_only_what_does_better_on_the_other_half_is_stored(fooled: bool, tmp_path: Path) -> None:
     """Labels that follow the similarity in both halves are learnt; labels that turn round in the half that was not
@@ -400,8 +408,8 @@ async def test_calibrating_a_real_book_from_itself(tmp_path: Path) -> None:
     folder = tmp_path / "calibrations"
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         await lectern.ingest(SAMPLE_BOOK, book="sample")
-        report = await calibrate(lectern, folder, book="sample")
-        again = await calibrate(lectern, folder)
+        report = await calibrate(source_of(lectern), folder, book="sample")
+        again = await calibrate(source_of(lectern), folder)
 
     assert report.source == "book"
     assert (report.covered, report.uncovered) == (200, 2 * len(far_questions()))
@@ -423,9 +431,9 @@ async def test_calibrating_from_labelled_questions(tmp_path: Path) -> None:
     questions = [LabelledQuestion(text=text, answerable=True) for text in asked]
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         await lectern.ingest(SAMPLE_BOOK, book="sample")
-        report = await calibrate(lectern, tmp_path / "c", questions=questions)
+        report = await calibrate(source_of(lectern), tmp_path / "c", questions=questions)
         with pytest.raises(BadInput, match="10 questions or more that the book covers, not 3"):
-            await calibrate(lectern, tmp_path / "c", questions=questions[:3])
+            await calibrate(source_of(lectern), tmp_path / "c", questions=questions[:3])
 
     assert (report.source, report.covered, report.uncovered) == ("questions", 13, len(far_questions()))
     assert asdict(report)["was"]["fingerprint"] == LOCAL
