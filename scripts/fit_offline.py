@@ -1,4 +1,4 @@
-"""Fits the weights of `answering/ranking.py` and writes them to `answering/ranking.json`.
+"""Fits the weights of `answering/offline/ranking.py` and writes them to `ranking.json` beside it.
 
     PYTHONPATH=scripts python scripts/fit_offline.py SET [--book BOOK] [SET [--book BOOK] …]
 
@@ -25,17 +25,16 @@ import numpy as np
 from book_questions import BookQuestion, by_book, lessons
 
 from lectern import Settings, open_lectern
-from lectern.answering.offline import OfflineWriter
-from lectern.answering.ranking import WEIGHTS, Signals
+from lectern.answering.offline.ranking import WEIGHTS, Signals
+from lectern.answering.offline.writer import OfflineWriter
 from lectern.evals.answers import TOP_K, load_answers, passages_of, says
-from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 
 RIDGE = 1.0
 STEPS, RATE = 600, 0.05
-# What questions about an encyclopaedia hardly show: textbooks announce, and learners ask what words mean and quote.
+# What questions about an encyclopaedia hardly show: textbooks announce, and learners quote the book.
 PRIOR = {
-    "fits_definition": 0.75,
     "idle": -3.0,
     "echo": -3.0,
     "beside_echo": 2.0,
@@ -50,17 +49,17 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 async def rows_of(name: str, folder: Path, asked: Sequence[tuple[str, tuple[str, ...]]]) -> list[Row]:
     """For each question the signals of its quotes, and which of them answer."""
-    writer = OfflineWriter(LocalEmbedder(), LocalFinder())
+    writer = OfflineWriter(LocalEmbedder(), LocalAnswerLocator())
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as home:
         async with open_lectern(Settings(home=Path(home))) as lectern:
             await lectern.ingest(folder, book="fitted")
             for text, answers in asked:
                 hits = (await lectern.search(text, book="fitted", limit=TOP_K)).hits
-                listed = await writer.shortlist(text, passages_of(hits))
-                right = [says(found.quote.text, answers) for found in listed.found]
+                shortlist = await writer.shortlist(text, passages_of(hits))
+                right = [says(candidate.quote.text, answers) for candidate in shortlist.candidates]
                 if any(right) and not all(right):
-                    rows.append((await writer.signals(listed), right))
+                    rows.append((await writer.signals(shortlist), right))
     print(f"{name}: {len(rows)} of {len(asked)} questions can be learnt from")
     return rows
 

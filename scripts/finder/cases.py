@@ -26,12 +26,11 @@ from book_questions import NO_LESSONS, ROOT, SHARED
 from finder.rows import Row
 from row_files import write
 
-from lectern.answering.finding import pieces_of
-from lectern.answering.quotes import quotes_of
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.index import Purpose
 from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
+from lectern.text.quotes import pieces_of, quotes_of
 
 WRITTEN = ROOT / "examples" / "golden" / "finder" / "written.jsonl"
 BOOKS = {"agentfactory": "book-agentfactory/docs", "curriculum": "book-curriculum/modules"}

@@ -90,7 +90,7 @@ def encoded(rows: Sequence[Row]) -> Set:
     return made
 
 
-class Finder(torch.nn.Module):
+class AnswerLocator(torch.nn.Module):
     """A number for "none of them" from the first place, and one for each piece from its mark."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class Finder(torch.nn.Module):
         return torch.cat([none, pieces.masked_fill(~torch.tensor(some.there, device=DEVICE), NOTHING)], 1)
 
 
-def loss_of(finder: Finder, data: Set, places: Array) -> torch.Tensor:
+def loss_of(finder: AnswerLocator, data: Set, places: Array) -> torch.Tensor:
     """What is wrong with the network's view of some windows."""
     wanted, there, counts = (
         torch.tensor(array[places], device=DEVICE) for array in (data.answers, data.there, data.counts)
@@ -123,7 +123,7 @@ def loss_of(finder: Finder, data: Set, places: Array) -> torch.Tensor:
     return (-(wanted * chances).sum(1) * counts).mean()
 
 
-def train(finder: Finder, data: Set, epochs: int) -> None:
+def train(finder: AnswerLocator, data: Set, epochs: int) -> None:
     """All epochs; windows of like length go together."""
     draw = np.random.default_rng(SEED)
     torch.manual_seed(SEED)
@@ -148,7 +148,7 @@ def train(finder: Finder, data: Set, epochs: int) -> None:
         print(f"  epoch {epoch}: loss {seen / count:.4f}", flush=True)
 
 
-def predicted(finder: Finder, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
+def predicted(finder: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
     """Of each row the log-odds that any piece answers, in its likeliest window, and the likeliest piece."""
     finder.eval()
     numbers, order = np.zeros((len(data.counts), MOST + 1), np.float32), np.argsort(data.length)
@@ -164,7 +164,7 @@ def predicted(finder: Finder, rows: Sequence[Row], data: Set) -> tuple[Array, Ar
     return odds, likeliest
 
 
-def told(name: str, rows: Sequence[Row], finder: Finder, data: Set) -> str:
+def told(name: str, rows: Sequence[Row], finder: AnswerLocator, data: Set) -> str:
     """How well the network does on rows that it has not seen."""
     odds, likeliest = predicted(finder, rows, data)
     answered = np.array([bool(row.answers) for row in rows])
@@ -190,7 +190,7 @@ def main() -> None:
     held = set(groups[: len(groups) // HELD_OUT])
     mine = [row for row in rows if row.group not in held]
     others = [row for row in rows if row.group in held]
-    finder = Finder().to(DEVICE)
+    finder = AnswerLocator().to(DEVICE)
     train(finder, encoded(mine), 1 if most else EPOCHS)
     lines = [told(name, some, finder, encoded(some)) for name, some in (("Held out", others), ("qa-squad2", reported))]
     print(*lines, sep="\n")

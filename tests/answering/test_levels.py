@@ -46,7 +46,7 @@ async def collections(tmp_path: Path, **sure: float) -> AsyncIterator[Lectern]:
         async def policy(book: str) -> Sure:
             return Sure(sure[book])
 
-        lectern.app.ask_deps = replace(lectern.app.ask_deps, policy=policy, second_look=None)
+        lectern.app.ask_deps = replace(lectern.app.ask_deps, policy=policy, answerability=None)
         yield lectern
 
 

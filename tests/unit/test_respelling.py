@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.respelling import respelt
+from lectern.confidence.location import respell
 from lectern.text.everyday import telling
 from lectern.text.wording import stem
 
@@ -34,7 +34,7 @@ WORD = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x17F)
 )
 def test_a_misspelt_word_is_read_as_the_passages_write_it(asked: str, read: str) -> None:
     """One letter more, less, other or swapped, in words of five letters and more that are no names."""
-    assert respelt(asked, TEXTS) == read
+    assert respell(asked, TEXTS) == read
 
 
 @given(st.lists(WORD, min_size=1, max_size=8), st.data())
@@ -43,14 +43,14 @@ def test_only_rare_lower_case_words_are_changed(held: list[str], data: st.DataOb
     text = " ".join(held)
     asked = [data.draw(st.one_of(st.just(word), _misspelt(word), WORD)) for word in held]
     question = " ".join(asked)
-    read = respelt(question, [text])
+    read = respell(question, [text])
 
     assert len(read.split()) == len(asked)
     for now, word in zip(read.split(), asked, strict=True):
         assert now == word or (word.islower() and now in {one.lower() for one in held})
-    assert respelt(read, [text]) == read
-    assert respelt(text, [text]) == text
-    assert respelt(question, []) == question
+    assert respell(read, [text]) == read
+    assert respell(text, [text]) == text
+    assert respell(question, []) == question
 
 
 @given(st.lists(st.text("abcdefghijklmnopqrstuvwxyz", min_size=7, max_size=12), min_size=1, max_size=3, unique=True))
@@ -58,7 +58,7 @@ def test_a_letter_lost_is_found_again(held: list[str]) -> None:
     """Unless what is left over is a word by itself, or near to another of theirs."""
     word = held[0]
     lost = word[:3] + word[4:]
-    read = respelt(lost, [" ".join(held)])
+    read = respell(lost, [" ".join(held)])
 
     assert read in {lost, *held}
     if read == lost:

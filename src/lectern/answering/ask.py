@@ -17,7 +17,7 @@ from lectern.answering.outgoing import Confidential
 from lectern.answering.outline_answers import outline_answer
 from lectern.answering.refusals import PolicyOf, elsewhere, nearest
 from lectern.answering.screening import screened
-from lectern.answering.second_look import SecondLook
+from lectern.confidence.answerability import Answerability
 from lectern.domain.errors import ProviderTimeout
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.replies import (
@@ -63,7 +63,7 @@ class AskDeps:
     answerer: Answerer
     judge: Judge
     policy: PolicyOf
-    second_look: SecondLook | None  # where the answerer cannot tell by itself that passages do not answer
+    answerability: Answerability | None  # where the answerer cannot tell by itself that passages do not answer
     confidential: Confidential
     rules: AnsweringRules
 
@@ -131,9 +131,9 @@ class _Turn:
         metrics = self._policy.measure(self._standalone, candidates, hits)
         if self._borrowed(hits):
             return metrics.refused()
-        if metrics.should_answer and self._deps.second_look is not None:
+        if metrics.should_answer and self._deps.answerability is not None:
             best = [hit for hit in candidates if hit.similarity >= (self._policy.floor or 0.0)]
-            return await self._deps.second_look.at(self._standalone, best, metrics, self._language)
+            return await self._deps.answerability.at(self._standalone, best, metrics, self._language)
         return metrics
 
     async def _stand_alone(self) -> str:
@@ -242,7 +242,7 @@ class _Turn:
 
     async def _elsewhere(self) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
         """Lessons that the reader's filters hide, and other books, that have it."""
-        return await elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.second_look)
+        return await elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.answerability)
 
     def _refused(self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: tuple[Hit, ...]) -> Replied:
         return Replied(reply=self._refusal(reason, metrics, list(hits)))

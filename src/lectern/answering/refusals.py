@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from lectern.answering.desk import TurnDesk
-from lectern.answering.second_look import SecondLook
+from lectern.confidence.answerability import Answerability
 from lectern.domain.books import TOP_TIER
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import NearestLesson
@@ -30,7 +30,7 @@ def nearest(hits: Sequence[Hit]) -> tuple[NearestLesson, ...]:
 
 
 async def elsewhere(
-    question: str, desk: TurnDesk, policy: PolicyOf, look: SecondLook | None
+    question: str, desk: TurnDesk, policy: PolicyOf, look: Answerability | None
 ) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
     """Lessons that the reader's filters hide, and other books, that answer the question with confidence."""
     book = desk.scope.book_id
@@ -43,7 +43,9 @@ async def elsewhere(
     return (), tuple([other for other in others if await _confident(question, other, desk, policy, look)])
 
 
-async def _confident(question: str, book: str, desk: TurnDesk, policy: PolicyOf, look: SecondLook | None) -> list[Hit]:
+async def _confident(
+    question: str, book: str, desk: TurnDesk, policy: PolicyOf, look: Answerability | None
+) -> list[Hit]:
     """The hits of a whole book, if they would have been enough, and not just so: whoever is sent there must find it."""
     scope = await desk.library.resolve(Scope(book_id=book, tier=TOP_TIER))
     found = await desk.library.search(scope, SearchQuery(text=question.ljust(3, "?"), limit=FIELD))

@@ -17,14 +17,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.answering.ask import AnsweringRules, AskDeps
 from lectern.answering.desk import Library
 from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
-from lectern.answering.offline import MODEL_NAME, OfflineWriter
+from lectern.answering.offline.writer import MODEL_NAME, OfflineWriter
 from lectern.answering.outgoing import Confidential
 from lectern.answering.refusals import PolicyOf
-from lectern.answering.second_look import SecondLook
 from lectern.answering.support import LocalJudge
 from lectern.app.collections import OpenCollections
 from lectern.app.home import Home
 from lectern.app.settings import Settings
+from lectern.confidence.answerability import Answerability
 from lectern.domain.errors import ConfigError
 from lectern.domain.extras import import_extra
 from lectern.index.schema import collection_name
@@ -33,7 +33,7 @@ from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.ingestion.worker import InProcess, Worker
 from lectern.jobs.runner import JobRules, Jobs
 from lectern.models.agent import AgentAnswerer, Prompts
-from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.models.local.entailment import LocalEntailment
 from lectern.models.offline_model import OfflineModel
@@ -128,8 +128,8 @@ def openai_key(settings: Settings) -> str:
 
 def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> AskDeps:
     """What answering needs, as the settings name it; what has to be closed is closed with the stack."""
-    finder = LocalFinder()
-    answerer = _answerer(settings, finder, closing)
+    locator = LocalAnswerLocator()
+    answerer = _answerer(settings, locator, closing)
     quoting = answerer.model == MODEL_NAME
     secrets = (settings.openai_api_key, settings.cohere_api_key, settings.qdrant_api_key)
     return AskDeps(
@@ -138,7 +138,7 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closi
         judge=LocalJudge(LocalEntailment()),
         policy=policy,
         # a language model reads the passages itself; the design documents' own rules are not amended
-        second_look=SecondLook(finder) if quoting and settings.confidence == "calibrated" else None,
+        answerability=Answerability(locator) if quoting and settings.confidence == "calibrated" else None,
         confidential=Confidential(
             [answerer.instructions],
             [secret.get_secret_value() for secret in secrets if secret is not None],
@@ -159,15 +159,15 @@ async def load_models(deps: AskDeps, embedder: Embedder) -> None:
     if isinstance(embedder, LocalEmbedder):
         await embedder.embed([STATED], purpose="question")
     await deps.judge.judge(STATED, [WRITTEN])
-    if deps.second_look is not None:
-        await deps.second_look.finder.find(STATED, [("", (WRITTEN,))])
+    if deps.answerability is not None:
+        await deps.answerability.locator.find(STATED, [("", (WRITTEN,))])
 
 
-def _answerer(settings: Settings, finder: LocalFinder, closing: AsyncExitStack) -> AgentAnswerer:
+def _answerer(settings: Settings, locator: LocalAnswerLocator, closing: AsyncExitStack) -> AgentAnswerer:
     reachable = settings.openai_api_key is not None or settings.openai_base_url is not None
     if settings.answerer == "offline" or (settings.answerer == "auto" and not reachable):
         # whoever embeds the book, the offline model's sentences do not leave the machine
-        return AgentAnswerer(OfflineModel(OfflineWriter(LocalEmbedder(), finder)), MODEL_NAME, _prompts(settings))
+        return AgentAnswerer(OfflineModel(OfflineWriter(LocalEmbedder(), locator)), MODEL_NAME, _prompts(settings))
     return _endpoint(settings, closing)
 
 

@@ -26,7 +26,7 @@ Half = Annotated[
     bool, typer.Option("--half", help="Leave every second article out of the book; its questions are then uncovered.")
 ]
 Look = Annotated[
-    bool, typer.Option("--second-look", help="Have the finder read the passages too, as without a language model.")
+    bool, typer.Option("--second-look", help="Have the answer locator read the passages too, as without a language model.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
 
@@ -39,18 +39,18 @@ def refusal(  # noqa: PLR0913  # one parameter an option
     picture: Picture = None,
     *,
     half: Half = False,
-    second_look: Look = False,
+    answerability: Look = False,
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:
     """Ask questions that the book covers and ones that it does not: rates of refusal, AUROC and calibration error."""
     if policy not in POLICIES:
         fail(f"--policy must be one of {', '.join(POLICIES)}, not {policy!r}", 2)
-    if second_look and policy != "calibrated":
+    if answerability and policy != "calibrated":
         fail("--second-look belongs to the policy calibrated; leave --policy out", 2)
     if half and book is not None:
         fail("--half leaves documents of a corpus.jsonl out, so it takes no --book", 2)
-    found, told = carry(_run(path, book, foreign, policy, half=half, look=second_look, fresh=fresh, quiet=json))
+    found, told = carry(_run(path, book, foreign, policy, half=half, look=answerability, fresh=fresh, quiet=json))
     if picture is not None:
         _draw(found, picture)
     if json:
@@ -82,7 +82,7 @@ async def _run(  # noqa: PLR0913  # what was typed
     settings, folder = _place(create=True)
     with _progress(quiet=quiet) as advance:
         around = Surroundings(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
-        found = await measure_refusal(questions, around, policy=policy, second_look=look)
+        found = await measure_refusal(questions, around, policy=policy, answerability=look)
     return found, summary(found)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from lectern.answering.offline import OfflineWriter
+from lectern.answering.offline.writer import OfflineWriter
 from lectern.answering.outgoing import unlinked
 from lectern.domain.errors import BadInput, SourceError
 from lectern.domain.evidence import Hit
@@ -30,7 +30,7 @@ from lectern.evals.goldfiles import CORPUS, QUERIES, read_corpus, wrong
 from lectern.evals.metrics import intervals, means
 from lectern.evals.pacing import in_turn
 from lectern.evals.runner import Surroundings
-from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.answering import Passage
 from lectern.reading.names import slugged
@@ -200,7 +200,7 @@ class _Reader:
 
     def __init__(self, bench: Bench, book_id: str, *, gate: bool) -> None:
         self._lectern, self._book, self._gate = bench.lectern, book_id, gate
-        self._writer = OfflineWriter(LocalEmbedder(), LocalFinder())
+        self._writer = OfflineWriter(LocalEmbedder(), LocalAnswerLocator())
         self.model = ""
 
     async def ask(self, text: str) -> list[Quoted]:

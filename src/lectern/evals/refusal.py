@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from lectern.answering.second_look import SecondLook
+from lectern.confidence.answerability import Answerability
 from lectern.confidence.policies import policy_for
 from lectern.confidence.scores import auroc, ece, interval, share_below
 from lectern.confidence.signals import FIELD
@@ -31,7 +31,7 @@ from lectern.evals.datasets import BOOK_PREFIX, SET_PREFIX, EvalBook, QuestionSe
 from lectern.evals.goldfiles import CORPUS, QUERIES, GoldLine, read_corpus, wrong
 from lectern.evals.pacing import in_turn
 from lectern.evals.runner import Surroundings
-from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.ports.answering import ConfidencePolicy
 from lectern.reading.names import slugged
 
@@ -218,20 +218,20 @@ class Refusals:
 
 
 async def measure_refusal(
-    questions: RefusalSet, around: Surroundings, *, policy: str = "calibrated", second_look: bool = False
+    questions: RefusalSet, around: Surroundings, *, policy: str = "calibrated", answerability: bool = False
 ) -> Refusals:
-    """Ask every question; nothing is drafted, for the decision is made before. `second_look`: as the offline model's
+    """Ask every question; nothing is drafted, for the decision is made before. `answerability`: as the offline model's
     readers are answered."""
     begun = time.perf_counter()
     shell = QuestionSet(name=questions.name, questions=(), books=questions.books, documents=(), left_out={})
     opened = open_bench(shell, around.settings, around.cache, fresh=around.fresh, advance=around.advance)
     async with opened as bench:
         fingerprint = bench.lectern.app.ingest_deps.collections.current.embedder.fingerprint
-        look = SecondLook(LocalFinder()) if second_look else None
+        look = Answerability(LocalAnswerLocator()) if answerability else None
         outcomes = await _ask(bench, questions, policy_for(policy, fingerprint), look, around.advance)
     return Refusals(
         name=questions.name,
-        policy=f"{policy} and second look" if second_look else policy,
+        policy=f"{policy} and second look" if answerability else policy,
         embedder=fingerprint,
         chunks=bench.chunks,
         outcomes=tuple(outcomes),
@@ -240,7 +240,7 @@ async def measure_refusal(
 
 
 async def _ask(
-    bench: Bench, questions: RefusalSet, policy: ConfidencePolicy, look: SecondLook | None, advance: Advance
+    bench: Bench, questions: RefusalSet, policy: ConfidencePolicy, look: Answerability | None, advance: Advance
 ) -> list[Outcome]:
     async def one(asked: Asked) -> Outcome:
         found = await bench.lectern.search(asked.text, book=asked.book_id, limit=FIELD)

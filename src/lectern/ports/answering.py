@@ -20,7 +20,7 @@ class Entailment(Protocol):
 Pieces = tuple[str, tuple[str, ...]]  # a passage as it is searched for answers: its heading and its pieces
 
 
-class Finder(Protocol):
+class AnswerLocator(Protocol):
     """Reads a question and passages together."""
 
     async def find(self, question: str, passages: Sequence[Pieces]) -> list[tuple[float, ...]]:

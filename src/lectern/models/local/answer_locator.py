@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     from lectern.ports.answering import Pieces
 
-FINDER = WEIGHTS / "finder"
+LOCATOR = WEIGHTS / "finder"
 MODEL = "lectern-finder-int8.onnx"
 QUESTION, HEADING, PIECE, MOST = 48, 24, 110, 40  # word pieces of each that are read; pieces a window
 KEPT = 64  # passages whose numbers are kept: a turn looks at the same ones twice
 
 
-class LocalFinder:
+class LocalAnswerLocator:
     """Reads questions against passages. Networks are shared: a second one over the same folder costs nothing."""
 
-    def __init__(self, folder: Path = FINDER) -> None:
+    def __init__(self, folder: Path = LOCATOR) -> None:
         self._folder = folder
         self._known: OrderedDict[tuple[str, Pieces], tuple[float, ...]] = OrderedDict()
 

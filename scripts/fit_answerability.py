@@ -1,6 +1,6 @@
-"""Fits the weights of `answering/second_look.py` and writes them to `answering/second_look.json`.
+"""Fits the weights of `confidence/answerability.py` and writes them to `confidence/answerability.json`.
 
-    PYTHONPATH=scripts python scripts/fit_second_look.py
+    PYTHONPATH=scripts python scripts/fit_answerability.py
 
 Fitted on the `fitted` books of `book_questions.py`, measured on those `reported`, with the local embedder and its
 shipped calibration. Questions that the policy refuses, and texts that ask nothing, are left out, as they are when
@@ -24,12 +24,12 @@ import numpy as np
 from book_questions import BookQuestion, by_book, lessons
 
 from lectern import Settings, open_lectern
-from lectern.answering.second_look import WEIGHTS, SecondLook, Signals, asks, probability
+from lectern.confidence.answerability import WEIGHTS, Answerability, Signals, asks, probability
 from lectern.confidence.policies import policy_for
 from lectern.confidence.scores import auroc
 from lectern.confidence.signals import FIELD
 from lectern.domain.evidence import LOW
-from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.answer_locator import LocalAnswerLocator
 
 SHARE = 0.05  # as many false refusals as are borne: they annoy, but a wrong answer costs trust
 RIDGE = 1.0
@@ -41,7 +41,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 async def rows_of(book: str, questions: list[BookQuestion]) -> list[Row]:
     """For each question that the policy lets pass its signals and whether it is covered."""
-    look, rows, lost = SecondLook(LocalFinder()), list[Row](), 0
+    look, rows, lost = Answerability(LocalAnswerLocator()), list[Row](), 0
     with tempfile.TemporaryDirectory() as home, lessons(book) as folder:
         async with open_lectern(Settings(home=Path(home))) as lectern:
             await lectern.ingest(folder, book="fitted")

@@ -1,7 +1,7 @@
 """A second look at the evidence, for a model that can only quote: a passage may be near to a question and still not
 answer it. The finder reads the best passages with the question, and what it says is weighed with what the policy of
-confidence said before and with whether the names of the question stand there at all. `scripts/fit_second_look.py` makes
-the weights in `second_look.json` and says from what."""
+confidence said before and with whether the names of the question stand there at all. `scripts/fit_answerability.py` makes
+the weights in `answerability.json` and says from what."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from lectern.answering.finding import MOST, found_in, readable
-from lectern.answering.respelling import respelt
+from lectern.confidence.location import CANNOT_ANSWER, MAX_LOG_ODDS, locate, readable
 from lectern.confidence.policies import level_of
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.ports.answering import Finder
+from lectern.ports.answering import AnswerLocator, Passage
 
-WEIGHTS = Path(__file__).with_name("second_look.json")
+WEIGHTS = Path(__file__).with_name("answerability.json")
 ENGLISH = "en"
 PASSAGES = 5  # that are looked at, however many are handed out: the number must not move with what a reader asks for
 LEAST_WORDS = 2  # of a question among several
@@ -42,10 +41,10 @@ Signals = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class SecondLook:
+class Answerability:
     """Reads the evidence before anything is quoted from it."""
 
-    finder: Finder
+    locator: AnswerLocator
 
     async def at(
         self, question: str, hits: Sequence[Hit], metrics: ConfidenceMetrics, language: str
@@ -64,12 +63,11 @@ class SecondLook:
     async def signals(self, question: str, hits: Sequence[Hit], confidence: float) -> Signals:
         """What speaks for an answer being there."""
         hits = hits[:PASSAGES]
-        passages = [(hit.chunk.section_title or hit.chunk.page_title or "", hit.chunk.text) for hit in hits]
-        asked = respelt(question, [text for _, text in passages])
-        askings = await asyncio.gather(*(found_in(self.finder, part, passages) for part in parts_of(asked)))
+        passages = [_passage(number, hit) for number, hit in enumerate(hits, start=1)]
+        askings = await asyncio.gather(*(locate(self.locator, part, passages) for part in parts_of(question)))
         odds = [[max(each) for each in zip(*some, strict=True)] for some in zip(*askings, strict=True)]
         by_passage = sorted((_together(some) for some in odds), reverse=True)
-        best = max(range(len(hits)), key=lambda place: max(odds[place], default=-MOST))
+        best = max(range(len(hits)), key=lambda place: max(odds[place], default=CANNOT_ANSWER))
         chunk = hits[best].chunk
         return {
             "best": by_passage[0],
@@ -105,11 +103,16 @@ def learnt() -> Mapping[str, float]:
     return weights
 
 
+def _passage(number: int, hit: Hit) -> Passage:
+    page = hit.chunk.page_title or ""
+    return Passage(number=number, text=hit.chunk.text, heading=hit.chunk.section_title or page, page=page)
+
+
 def _together(odds: Sequence[float]) -> float:
     """The log-odds that any of the quotes answers."""
-    if not odds:
-        return -MOST
-    top = max(odds)
+    top = max(odds, default=CANNOT_ANSWER)
+    if top == CANNOT_ANSWER:
+        return -MAX_LOG_ODDS
     return top + math.log(math.fsum(math.exp(one - top) for one in odds))
 
 

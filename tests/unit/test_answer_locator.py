@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.finding import found_in, pieces_of, readable
-from lectern.answering.quotes import quotes_of
+from lectern.confidence.location import CANNOT_ANSWER, locate, readable
 from lectern.domain.errors import ModelDamaged
 from lectern.models.local import pairs
-from lectern.models.local.answer_locator import FINDER, KEPT, MODEL, MOST, PIECE, QUESTION, LocalFinder, log_odds
+from lectern.models.local.answer_locator import LOCATOR, KEPT, MODEL, MOST, PIECE, QUESTION, LocalAnswerLocator, log_odds
 from lectern.models.local.packaged_models import CHECKSUMS, WINDOW
-from lectern.ports.answering import Pieces
+from lectern.ports.answering import Passage, Pieces
+from lectern.text.quotes import pieces_of, quotes_of
 
 PUMP: Pieces = (
     "The pump",
@@ -51,13 +51,13 @@ class Counting:
 
 def reader(session: Any) -> pairs.PairReader:
     """The real tokenizer with another network."""
-    real = pairs.reader(FINDER, MODEL)
+    real = pairs.reader(LOCATOR, MODEL)
     return pairs.PairReader(MODEL, real.tokenizer, session, real.opens, real.parts)
 
 
 async def test_the_piece_that_answers_is_the_likeliest() -> None:
     """The shipped weights are the right ones, read the right way round; what no piece says has no likely piece."""
-    (when,), (what,), (who,) = [await LocalFinder().find(question, [PUMP]) for question in QUESTIONS]
+    (when,), (what,), (who,) = [await LocalAnswerLocator().find(question, [PUMP]) for question in QUESTIONS]
 
     assert max(range(3), key=when.__getitem__) == 0
     assert max(range(3), key=what.__getitem__) == 2
@@ -69,8 +69,8 @@ async def test_the_piece_that_answers_is_the_likeliest() -> None:
 async def test_the_same_texts_give_the_same_numbers() -> None:
     """To the last bit: alone, again, among others, and when several ask at once."""
     other: Pieces = ("Flowers", ("Roses are red.", "Violets are blue."))
-    (alone,) = await LocalFinder().find(QUESTIONS[0], [PUMP])
-    finder = LocalFinder()
+    (alone,) = await LocalAnswerLocator().find(QUESTIONS[0], [PUMP])
+    finder = LocalAnswerLocator()
     at_once = await asyncio.gather(*(finder.find(question, [other, PUMP, other]) for question in QUESTIONS * 2))
 
     assert at_once[0][1] == at_once[3][1] == alone
@@ -80,7 +80,7 @@ async def test_the_same_texts_give_the_same_numbers() -> None:
 
 async def test_many_questions_at_once_do_not_lose_each_others_numbers() -> None:
     """What one question pushes out of memory while another waits is still given to the other."""
-    finder = LocalFinder()
+    finder = LocalAnswerLocator()
     mine: list[Pieces] = [("", (f"It is number {number}.",)) for number in range(20)]
     alone = await finder.find("What is it?", mine)
     others = [finder.find(f"Is it {number}?", mine) for number in range(4)]
@@ -91,7 +91,9 @@ async def test_many_questions_at_once_do_not_lose_each_others_numbers() -> None:
 async def test_a_list_of_single_words_is_read_as_a_whole() -> None:
     """Items that are too short to be quoted alone still answer together."""
     text = "The pump is loud.\n\nThe parts of the pump are:\n\n- Housing\n- Rotor\n- Valve\n"
-    (odds,) = await found_in(LocalFinder(), "What are the parts of the pump?", [("The pump", text)])
+    (odds,) = await locate(
+        LocalAnswerLocator(), "What are the parts of the pump?", [Passage(number=1, text=text, heading="The pump")]
+    )
     kinds = [quote.kind for quote in quotes_of(text)]
 
     assert odds[kinds.index("list")] == max(odds) > 0
@@ -108,7 +110,7 @@ def test_a_row_is_read_with_the_heads_of_its_cells() -> None:
 
 async def test_what_is_kept_does_not_grow() -> None:
     """Numbers of so many passages are kept and no more."""
-    finder = LocalFinder()
+    finder = LocalAnswerLocator()
     for number in range(KEPT + 5):
         await finder.find("What is it?", [("", (f"It is number {number}.",))])
 
@@ -146,13 +148,13 @@ def test_marks_of_the_network_in_a_text_are_text() -> None:
 @pytest.mark.parametrize("name", [MODEL, CHECKSUMS])
 async def test_damaged_weights_are_refused(tmp_path: Path, name: str) -> None:
     """One changed byte in either file, and nothing is loaded; the message says what to do."""
-    folder = shutil.copytree(FINDER, tmp_path / "finder")
+    folder = shutil.copytree(LOCATOR, tmp_path / "finder")
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
 
     with pytest.raises(ModelDamaged, match="install lectern anew"):
-        await LocalFinder(folder).find("text", [PUMP])
+        await LocalAnswerLocator(folder).find("text", [PUMP])
 
 
 def test_the_module_loads_nothing_heavy() -> None:
@@ -168,7 +170,9 @@ async def test_every_quote_of_a_passage_has_its_number() -> None:
     """A listing is read with the line that introduces it, a list is as likely as the best of its items."""
     listed = "Before you start, check:\n\n- the tank, which must be full\n- the valve, which must be open\n\n"
     text = f"{listed}To start it, run:\n\n```sh\npump on\n```\n"
-    (odds,) = await found_in(LocalFinder(), "Which command starts the pump?", [("The pump", text)])
+    (odds,) = await locate(
+        LocalAnswerLocator(), "Which command starts the pump?", [Passage(number=1, text=text, heading="The pump")]
+    )
     quotes = quotes_of(text)
     by_kind = dict(zip((quote.kind for quote in quotes), odds, strict=True))
 
@@ -184,6 +188,19 @@ async def test_a_question_that_cannot_be_read_prefers_nothing() -> None:
     assert not readable(question, ())
     assert readable("When does the pump start? (Größe 3)", ())
     assert not readable("Wann startet sie?", ["Die Pumpe ist laut und hat einen Motor, wenn der Tank nicht leer ist."])
-    assert await found_in(LocalFinder(), question, [("", "One sentence is here. Another one is there.")]) == [
-        [0.0, 0.0]
-    ]
+    assert await locate(
+        LocalAnswerLocator(), question, [Passage(number=1, text="One sentence is here. Another one is there.")]
+    ) == [[0.0, 0.0]]
+
+
+async def test_a_quote_that_lacks_what_is_required_cannot_answer() -> None:
+    """What is said of a sibling is excluded, in a language that the network cannot read as well."""
+    english = Passage(number=1, text="The G1 has four cameras. The H1 has two cameras.")
+    german = Passage(
+        number=1, text="Die G1 hat vier Kameras und ist nicht teuer. Die H1 hat zwei Kameras, wenn sie fährt."
+    )
+
+    ((sibling, model),) = await locate(LocalAnswerLocator(), "How many cameras does the H1 have?", [english])
+    assert sibling == CANNOT_ANSWER
+    assert model > 0
+    assert await locate(LocalAnswerLocator(), "Wie viele Kameras hat die H1?", [german]) == [[CANNOT_ANSWER, 0.0]]

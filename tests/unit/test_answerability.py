@@ -10,10 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.second_look import MOST_PARTS, WEIGHTS, SecondLook, _named, asks, learnt, parts_of, probability
+from lectern.confidence.answerability import (
+    MOST_PARTS,
+    WEIGHTS,
+    Answerability,
+    _named,
+    asks,
+    learnt,
+    parts_of,
+    probability,
+)
 from lectern.confidence.policies import level_of
 from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.models.local.answer_locator import LocalFinder
+from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.ports.answering import Pieces
 from tests.making import chunk, hit
 
@@ -48,22 +57,30 @@ class Says:
 
 
 async def look(
-    question: str, finder: Says | LocalFinder, language: str = "en", hits: Sequence[Hit] = ()
+    question: str, finder: Says | LocalAnswerLocator, language: str = "en", hits: Sequence[Hit] = ()
 ) -> ConfidenceMetrics:
     """What becomes of a sure answer."""
-    return await SecondLook(finder).at(
+    return await Answerability(finder).at(
         question, hits or [hit(chunk(TEXT)), hit(chunk("Roses are red. Violets are blue."))], sure(), language
     )
 
 
 async def test_what_the_passages_answer_is_answered() -> None:
     """The shipped network and weights: an answer that stands there passes, a near miss does not."""
-    covered = await look("When does the pump begin to run?", LocalFinder())
-    near = await look("Who sells spare parts for the pump, and what do they cost?", LocalFinder())
+    covered = await look("When does the pump begin to run?", LocalAnswerLocator())
+    near = await look("Who sells spare parts for the pump, and what do they cost?", LocalAnswerLocator())
 
     assert covered.should_answer
     assert not near.should_answer
     assert near.confidence_level == "insufficient"
+
+
+async def test_what_is_said_of_a_sibling_is_no_evidence() -> None:
+    """However likely the finder calls it; the same text is evidence for the model that it is about."""
+    hits = [hit(chunk("The H1 starts at six in the morning and stops at noon."))]
+
+    assert not (await look("When does the G1 start?", Says(6.0), hits=hits)).should_answer
+    assert (await look("When does the H1 start?", Says(6.0), hits=hits)).should_answer
 
 
 @given(st.floats(-12, 12), st.floats(-12, 12))
@@ -105,7 +122,7 @@ async def test_a_book_in_another_language_need_not_say_so() -> None:
 
 async def test_without_passages_nothing_changes() -> None:
     """There is nothing to look at."""
-    assert await SecondLook(Says(-9)).at("Why?", [], sure(), "en") == sure()
+    assert await Answerability(Says(-9)).at("Why?", [], sure(), "en") == sure()
 
 
 def test_several_questions_are_looked_at_one_by_one() -> None:
@@ -154,7 +171,7 @@ def test_names_of_the_question_are_looked_for(question: str, share: float) -> No
 async def test_the_number_of_passages_does_not_move_it() -> None:
     """Confidence is the same whatever a reader asks for: five passages are looked at, the best of the ranking."""
     many = [hit(chunk(f"{TEXT} Remark {number}."), rank=number) for number in range(1, 10)]
-    finder = LocalFinder()
+    finder = LocalAnswerLocator()
 
     assert await look("Who made it?", finder, hits=many) == await look("Who made it?", finder, hits=many[:5])
 
@@ -164,7 +181,7 @@ async def test_the_second_look_never_makes_surer() -> None:
     hits = [hit(chunk(TEXT))]
     before = sure(0.7)
 
-    assert (await SecondLook(Says(8)).at("When does it start?", hits, before, "en")).confidence == 0.7
+    assert (await Answerability(Says(8)).at("When does it start?", hits, before, "en")).confidence == 0.7
 
 
 def test_the_weights_are_those_of_the_signals() -> None:
@@ -183,5 +200,5 @@ async def test_a_book_of_one_page_is_none_the_worse_for_it() -> None:
     """What a single passage answers is answered."""
     hits = [hit(chunk("# Nodes\n\nA node is a process that computes. Nodes talk over topics."))]
 
-    assert (await look("What is a node?", LocalFinder(), hits=hits)).should_answer
-    assert not (await look("Who sells nodes in Spain?", LocalFinder(), hits=hits)).should_answer
+    assert (await look("What is a node?", LocalAnswerLocator(), hits=hits)).should_answer
+    assert not (await look("Who sells nodes in Spain?", LocalAnswerLocator(), hits=hits)).should_answer

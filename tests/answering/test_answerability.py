@@ -64,7 +64,7 @@ async def test_only_quoting_by_the_calibrated_policy_takes_it(
 ) -> None:
     """A language model reads the passages itself, and the design documents' rules stay as they are."""
     async with open_lectern(Settings(home=tmp_path / "home", **settings)) as lectern:  # type: ignore[arg-type]  # by name
-        assert (lectern.app.ask_deps.second_look is not None) is taken
+        assert (lectern.app.ask_deps.answerability is not None) is taken
 
 
 async def test_what_the_outline_answers_is_not_looked_at_again(tmp_path: Path) -> None:

@@ -1,0 +1,143 @@
+"""What an answer must contain for the question asked. Code is quoted only where it is asked for. A question that names
+a thing is not answered by what is said of its sibling: of the G1 where the H1 was named, or below “Formic acid” where
+oxalic acid was. A price is answered by money, a height by a length, a weight by a mass, said of the thing that was
+named: a data sheet has many numbers, and most of them answer something else. The rest is left to the ranking."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import permutations
+
+from lectern.text.words import stems
+
+MIN_TITLE_WORDS = 2  # a title of one word has no sibling
+WORD_LETTERS = 3  # letters that make a word: ros2 and python3 are no siblings, H1 and G1 are
+
+# A name of letters and digits, as models and versions have: H1, RT-2, D435i, v3.
+_MARK = re.compile(r"(?<![\w.])(?:[^\W\d_]+-?\d+|\d+[^\W\d_])[^\W_]*(?![\w])")
+_UNIT = re.compile(
+    r"\d+(?:[kmgt]?b|[cmk]?m|[mnµ]?s|[km]?g|[kmg]?hz|k|x|d|v|w|a|h|th|st|nd|rd|px|fps|dof)", re.IGNORECASE
+)
+_NAME = re.compile(r"(?<=\s)[A-Z]\w")
+
+
+def _any_case(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_PRICE_ASKED = _any_case(
+    r"\bprices? of\b|\bhow (?:expensive|cheap)\b|\bhow much\b.*\b(?:cost|pay)\b"
+    r"|^\W*how much (?:is|are) (?:(?:an?|the) )?(?-i:[A-Z]\S*\s?)+$"  # nothing but a name
+)
+_COST_ASKED = _any_case(r"\bwhat (?:do|does|did)\b.*\bcosts?\b|\bcosts? of\b")  # money, where it is asked of a name
+_PRICE = _any_case(
+    r"[$€£¥₹]\s?\d[\d,.]*(?:\s|[.,;)]|$)|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\bfree\b"
+    r"|(?:\b(?:USD|EUR|GBP|dollars?|euros?|pounds?)|[$€£¥₹])\)?:\s*\d"  # a cell below such a head
+    r"|\b(?:costs?|priced?) (?:about|around|roughly|approximately|nothing|less|more|between|from|over|under|as much)\b"
+)
+_AMOUNT = (
+    r"(?:\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twenty|half|several|many|hundreds|thousands|dozens))"
+    r"(?:[\s-](?:hundreds?|thousands?|millions?|billions?|an?|of)\b(?: of)?)?[\s-]?"
+)
+_HEIGHT_ASKED = _any_case(r"^\W*how tall\b")
+_HEIGHT = _any_case(
+    rf"{_AMOUNT}(?:(?-i:[mck]?m)|(?:\w*met(?:er|re)|inch|ft|feet|foot|yard|mile|storey|story|stories|floor)(?:e?s)?)"
+    r"(?![\w/])|\b(?:height\b.*\d|as tall as|taller than)"
+)
+_WEIGHT_ASKED = _any_case(r"^\W*how heavy\b|^\W*how much (?:does|do|did|will|can)\b.*\bweigh\b")
+_WEIGHT = _any_case(
+    rf"{_AMOUNT}(?:(?-i:[mk]?g|t|lbs?|oz)|(?:\w*gram(?:me)?|kilo|ton|tonne|pound|ounce)s?)(?![\w/])"
+    r"|\b(?:(?:weigh\w*|mass)\b.*\d|as heavy as|heavier than|lighter than)"
+)
+
+
+_TOOLS = "command|code|syntax|snippet|listing|script|flag|switch|import|cli|terminal|shell|topic name|config"
+_CALLS = "line|call|options?|function|method|parameters?|arguments?"
+_CODE_ASKED = _any_case(
+    rf"\b(?:{_TOOLS})s?\b|\b(?:which|what) (?:{_CALLS})\b|\b(?:from|in) which module\b"
+    r"|^\s*how (?:do|can|would|should) (?:i|you|we)\b"
+)
+_IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
+
+
+def asks_for_code(question: str) -> bool:
+    """Whether a command or a listing is asked for."""
+    return _CODE_ASKED.search(question) is not None
+
+
+def names_identifier(question: str) -> bool:
+    """Whether it names something as code writes it, such as `use_sim_time` or `--qos`."""
+    return _IDENTIFIER.search(question) is not None
+
+
+class Requirement:
+    """What a text must contain to answer a question; `titles` are those of the pages and sections that were found."""
+
+    def __init__(self, question: str, titles: Iterable[str] = ()) -> None:
+        self._quantity = _quantity_of(question)
+        self._marks = marks_of(question)
+        self._shapes = {_shape(mark) for mark in self._marks}
+        self._siblings = _sibling_titles(question, titles)
+
+    def met_by(self, text: str, *, before: str = "", titles: Sequence[str] = ()) -> bool:
+        """Whether a text below these titles, after what stands before it, may answer."""
+        if self._quantity is not None and not self._quantity.search(text):
+            return False
+        if any(
+            title in self._siblings and self._siblings[title].isdisjoint(stems(f"{before} {text}")) for title in titles
+        ):
+            return False
+        marks = set().union(*map(marks_of, (*titles, before, text)))
+        if not self._marks or not self._marks.isdisjoint(marks):
+            return True
+        names_sibling = any(_shape(mark) in self._shapes for mark in marks)
+        return self._quantity is None and not names_sibling
+
+
+def marks_of(text: str) -> set[str]:
+    """The model marks in a text, in small letters; a number with its unit is none."""
+    return {mark.lower() for mark in _MARK.findall(text) if not _UNIT.fullmatch(mark)}
+
+
+def _quantity_of(question: str) -> re.Pattern[str] | None:
+    """What a text must hold that answers, where the question asks for a price, a height or a weight."""
+    if _PRICE_ASKED.search(question) or (
+        _COST_ASKED.search(question) and (_NAME.search(question) or marks_of(question))
+    ):
+        return _PRICE
+    if _HEIGHT_ASKED.search(question):
+        return _HEIGHT
+    return _WEIGHT if _WEIGHT_ASKED.search(question) else None
+
+
+def _sibling_titles(question: str, titles: Iterable[str]) -> dict[str, set[str]]:
+    """Titles that differ in one word from one that the question means, each with the words that name the latter."""
+    asked_words = stems(question)
+    siblings: dict[str, set[str]] = {}
+    for title, other in permutations({title for title in titles if title}, 2):
+        difference = _difference(title, other)
+        if difference is not None and difference[0] <= asked_words and not difference[1] & asked_words:
+            siblings.setdefault(other, set()).update(difference[0])
+    return siblings
+
+
+def _difference(title: str, other: str) -> tuple[set[str], set[str]] | None:
+    """The word of each in which two titles of at least two words differ; None where they are no siblings."""
+    words, other_words = title.split(), other.split()
+    if len(words) != len(other_words) or len(words) < MIN_TITLE_WORDS:
+        return None
+    pairs = [pair for pair in zip(words, other_words, strict=True) if pair[0].casefold() != pair[1].casefold()]
+    if len(pairs) != 1:
+        return None
+    difference = stems(pairs[0][0]), stems(pairs[0][1])
+    return difference if all(some and not any(word.isdigit() for word in some) for some in difference) else None
+
+
+def _shape(mark: str) -> str:
+    """Of one shape are H1 and G1, RT-1 and GR-2, ros1 and ros2; not ros2 and python3, whose letters are words."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", _letters, mark))
+
+
+def _letters(match: re.Match[str]) -> str:
+    return match.group() if len(match.group()) >= WORD_LETTERS else "a" * len(match.group())
