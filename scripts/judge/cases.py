@@ -21,10 +21,10 @@ from typing import NamedTuple
 from judge.rows import Row
 from row_files import write
 
-from lectern.answering.claims import read_claim, units_of
-from lectern.answering.evidence import evidence_for
-from lectern.answering.support import decodable
 from lectern.evals.grounding import load_grounding
+from lectern.grounding.claims import read_claim, units_of
+from lectern.grounding.evidence import evidence_for
+from lectern.grounding.judge import decodable
 from lectern.text.plain import unattributed
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -56,16 +56,16 @@ network has seen neither `held_out.jsonl`, nor round 3, nor book-handbook, nor t
 
 AUROC on written statements that it had not seen, though others about the same books in stage 1: .864, .859, .866 and
 .864 (networks tuned without a fold of rounds 1 and 2), .847 on round 3. With evidence about something else it may say
-yes: it is one voice among the judge's rules, which `docs/verdicts.md` measures. {loud} neurons stay fp32. In int8
-and fp32 the log-odds of {tested} statements correlate at {correlation:.4f} and differ by {difference:.2f} in the mean;
-their standard deviation is {spread:.2f}.
+yes: it is one voice among the judge's rules, which `docs/benchmarks/judge.md` measures. {loud} neurons stay fp32. In
+int8 and fp32 the log-odds of {tested} statements correlate at {correlation:.4f} and differ by {difference:.2f} in the
+mean; their standard deviation is {spread:.2f}.
 
 Made by `scripts/judge/`; versions: {versions}.
 """
 
 
 def read_by(row: Row, tokenizer: Tokenizer) -> Read:
-    """A statement and its evidence, and its log-odds as `lectern.models.local.entailment` reckons them."""
+    """A statement and its evidence, and its log-odds as `lectern.embedders.entailment` reckons them."""
     mine, theirs = (tokenizer.encode(text, add_special_tokens=False).ids for text in (row.statement, row.evidence))
     mine = mine[:LONGEST]
     theirs = theirs[: WINDOW - MARKS - len(mine)]

@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from random import Random
 
-from lectern.answering.claims import Claim, Word, read_claim, units_of
-from lectern.answering.polarity import _OPPOSITES
+from judge.opposites import OPPOSITES
+
+from lectern.grounding.claims import Claim, Word, read_claim, units_of
 
 Spots = list[tuple[int, int, Word]]  # where words of a statement begin and end
 
@@ -44,7 +45,7 @@ def _groups(table: str) -> list[list[str]]:
 
 def _opposites() -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
-    for one, other in _groups(_OPPOSITES):
+    for one, other in _groups(OPPOSITES):
         table.setdefault(one, []).append(other)
         table.setdefault(other, []).append(one)
     return table

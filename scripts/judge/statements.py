@@ -25,7 +25,7 @@ from judge.rows import Row
 from judge.windows import passages
 from row_files import write
 
-from lectern.answering.claims import units_of
+from lectern.grounding.claims import units_of
 from lectern.text.sentences import sentences_of
 
 WORDNET = Path("/usr/share/wordnet")

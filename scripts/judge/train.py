@@ -35,7 +35,7 @@ from tokenizers import Tokenizer
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
 
 GROUND = ("ground-wice", "ground-fm2", "ground-halueval")
-WINDOW, LONGEST, MARKS, OPENS, PARTS = 256, 80, 3, 101, 102  # as in lectern.models.local.entailment
+WINDOW, LONGEST, MARKS, OPENS, PARTS = 256, 80, 3, 101, 102  # as in lectern.embedders.entailment
 WIDTH = LONGEST + 2
 FOLDS, SEED = 4, 1
 GROUND_COUNTS, MIXED_COUNTS, FOREIGN_COUNTS = 0.7, 0.3, 0.5

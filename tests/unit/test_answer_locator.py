@@ -18,7 +18,16 @@ from hypothesis import strategies as st
 from lectern.confidence.location import CANNOT_ANSWER, locate, readable
 from lectern.domain.errors import ModelDamaged
 from lectern.models.local import pairs
-from lectern.models.local.answer_locator import LOCATOR, KEPT, MODEL, MOST, PIECE, QUESTION, LocalAnswerLocator, log_odds
+from lectern.models.local.answer_locator import (
+    KEPT,
+    LOCATOR,
+    MODEL,
+    MOST,
+    PIECE,
+    QUESTION,
+    LocalAnswerLocator,
+    log_odds,
+)
 from lectern.models.local.packaged_models import CHECKSUMS, WINDOW
 from lectern.ports.answering import Passage, Pieces
 from lectern.text.quotes import pieces_of, quotes_of

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lectern.answering.claims import read_claim, units_of
-from lectern.answering.evidence import BUDGET, evidence_for, in_its_measures
+from lectern.grounding.claims import read_claim, units_of
+from lectern.grounding.evidence import BUDGET, evidence_for, in_its_measures
 from lectern.text.quantities import quantities_of, same
 
 WORDS = st.sampled_from("pump valve tank starts opens litres red green slowly never 12 40 minutes the a of in".split())

@@ -20,13 +20,13 @@ from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
 from lectern.answering.offline.writer import MODEL_NAME, OfflineWriter
 from lectern.answering.outgoing import Confidential
 from lectern.answering.refusals import PolicyOf
-from lectern.answering.support import LocalJudge
 from lectern.app.collections import OpenCollections
 from lectern.app.home import Home
 from lectern.app.settings import Settings
 from lectern.confidence.answerability import Answerability
 from lectern.domain.errors import ConfigError
 from lectern.domain.extras import import_extra
+from lectern.grounding.judge import LocalJudge
 from lectern.index.schema import collection_name
 from lectern.ingestion.ingest import IngestDeps
 from lectern.ingestion.replacing import recover_all, verify_all

@@ -28,8 +28,8 @@ def grounding(path: GroundingFile, *, rules_only: RulesOnly = False, json: Json 
 
 
 async def _figures(path: Path, *, rules_only: bool) -> dict[str, Any]:
-    from lectern.answering.support import LocalJudge
     from lectern.evals.grounding import grounding_figures, load_grounding
+    from lectern.grounding.judge import LocalJudge
     from lectern.models.local.entailment import LocalEntailment
 
     data = load_grounding(path)

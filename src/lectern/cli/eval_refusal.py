@@ -26,7 +26,8 @@ Half = Annotated[
     bool, typer.Option("--half", help="Leave every second article out of the book; its questions are then uncovered.")
 ]
 Look = Annotated[
-    bool, typer.Option("--second-look", help="Have the answer locator read the passages too, as without a language model.")
+    bool,
+    typer.Option("--second-look", help="Have the answer locator read the passages too, as without a language model."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
 

@@ -21,6 +21,9 @@ _Line = Literal["prose", "row", "code", "heading", "blank"]
 
 LONGEST = 2_000  # characters of a unit; a longer "sentence" is no sentence
 MOST_UNITS = 600  # of one passage
+MIN_RELATIVE, MAX_ENDING = 5, 4  # letters of a stem that another grew from, and that were added
+MAX_CLAUSE_WORDS = 120  # of a sentence that is cut into clauses
+MIN_CLAUSE = 2  # content words; less is no clause of its own
 
 _TOKEN = re.compile(
     r"`(?P<code>[^`\n]{1,200})`"
@@ -29,9 +32,10 @@ _TOKEN = re.compile(
     r"|(?P<word>\w+(?:'[a-z]{1,3}(?!\w))?)"
 )
 _CAMEL = re.compile(r"[a-z][A-Z]|^[A-Z]{2,}|[A-Za-z]\d|\d[A-Za-z]")
-_PART = re.compile(r"[A-Za-z]{2,}|\d+")
 _END = re.compile(r"(?<=[.!?…])[\"')\]`]*\s+(?=[\"'(\[`]*[A-Z0-9À-ÞА-Я])|(?<=[。！？۔])\s*|;\s+")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Fig|Eq|No|Dr|Mr|Ms|Mrs|Prof|approx|resp|al|St|Jr)|\b[A-Z])\.$")
+_KEY_WORD = re.compile(r"[\w./-]+")
+_CLAUSE_STARTS = frozenset("while whereas but because which although and or if when unless".split())
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s")
 _ITEM = re.compile(r"^\s*(?:>\s*)*(?:[-*+]|\d{1,3}[.)])\s")
@@ -79,6 +83,24 @@ class Claim:
         return _places(self.words)
 
     @cached_property
+    def _beginnings(self) -> frozenset[str]:
+        """Beginnings of its content words that may be words themselves: `subscrib` of `subscriber`."""
+        return frozenset(
+            stem[:size] for stem in self.stems for size in range(max(MIN_RELATIVE, len(stem) - MAX_ENDING), len(stem))
+        )
+
+    def has_relative(self, stem: str) -> bool:
+        """Whether it has a word that grew from this one, or that this one grew from."""
+        shorter = (stem[:size] for size in range(max(MIN_RELATIVE, len(stem) - MAX_ENDING), len(stem)))
+        return stem in self._beginnings or any(beginning in self.stems for beginning in shorter)
+
+    @cached_property
+    def key(self) -> frozenset[str]:
+        """The words and numbers of a row's first cell."""
+        first = self.text.split(", ", 1)[0].lower().replace("`", "")
+        return frozenset(stem(word) for word in _KEY_WORD.findall(first))
+
+    @cached_property
     def lower(self) -> str:
         """The text in small letters."""
         return self.text.lower()
@@ -88,7 +110,7 @@ class Claim:
         words = self.words[start:end]
         first = words[0].start if start and words else 0
         last = self.words[end].start if end < len(self.words) else len(self.text)
-        quantities = tuple(one for one in self.quantities if first <= one.start < last)
+        quantities = tuple(quantity for quantity in self.quantities if first <= quantity.start < last)
         return Claim(text=self.text, kind=self.kind, words=words, quantities=quantities)
 
 
@@ -110,13 +132,30 @@ def read_claim(text: str, kind: UnitKind = "prose") -> Claim:
 @lru_cache(maxsize=128)
 def units_of(passage: str) -> tuple[Claim, ...]:
     """What a passage states, piece by piece."""
-    found: list[Claim] = []
+    units: list[Claim] = []
     for text, kind in _pieces(passage):
         if text.strip():
-            found.append(read_claim(text, kind))
-        if len(found) == MOST_UNITS:
+            units.append(read_claim(text, kind))
+        if len(units) == MOST_UNITS:
             break
-    return tuple(found)
+    return tuple(units)
+
+
+def clauses_of(sentence: Claim) -> list[Claim]:
+    """The sentence's clauses; the sentence itself where it has but one. `A does x, B does y` has all the words of `A
+    does y, B does x`: only their company tells the two apart."""
+    cuts = [0]
+    content = 0
+    for number, word in enumerate(sentence.words[:MAX_CLAUSE_WORDS]):
+        if content >= MIN_CLAUSE and (word.text in _CLAUSE_STARTS or word.opens):
+            cuts.append(number)
+            content = 0
+        content += word.kind != "function"
+    if len(cuts) > 1 and content < MIN_CLAUSE:
+        cuts.pop()
+    if len(cuts) == 1:
+        return [sentence]
+    return [sentence.part(start, end) for start, end in zip(cuts, [*cuts[1:], len(sentence.words)], strict=True)]
 
 
 def _words(text: str, quantities: Sequence[Quantity]) -> Iterator[Word]:

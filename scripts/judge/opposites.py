@@ -1,21 +1,6 @@
-"""What turns a statement round: negations, limits such as `only`, and words that are each other's opposite. Rules, not
-a model: each word here is one that an author or a language model really changes when a sentence becomes false."""
+"""Words that are each other's opposite, from which `falsify.py` makes false statements."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-from lectern.text.wording import stem
-
-NEGATORS = frozenset(
-    """not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely instead non nicht kein
-    keine nie pas jamais aucun sin nunca nessuno""".split()
-)
-_HARMLESS = frozenset("matter only merely just".split())  # `no matter`, `not only`
-_COMPARED = frozenset("more less longer fewer better later earlier greater larger higher lower".split())
-LIMITS = frozenset("only just solely merely exclusively sole alone".split())
-
-_OPPOSITES = """
+OPPOSITES = """
 more less|more fewer|most least|most fewest|many few|much little|greater smaller|greater less|larger smaller
 largest smallest|bigger smaller|biggest smallest|big small|large small|higher lower|highest lowest|high low|above below
 over under|longer shorter|longest shortest|long short|faster slower|fastest slowest|fast slow|quick slow
@@ -58,40 +43,3 @@ slower quicker|hidden shown|measured estimated|explicit implicit|required forbid
 sum product|product quotient|row column|rows columns|width height|length width|numerator denominator|least most
 latter former|subset superset|ancestor descendant|predecessor successor|creditor debtor|employer employee|import export
 """
-_PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "mis")
-
-
-def _table() -> dict[str, frozenset[str]]:
-    table: dict[str, set[str]] = {}
-    for pair in _OPPOSITES.replace("\n", "|").split("|"):
-        words = pair.split()
-        if len(words) == 2:  # noqa: PLR2004  # the first and the last line are empty
-            one, other = stem(words[0]), stem(words[1])
-            table.setdefault(one, set()).add(other)
-            table.setdefault(other, set()).add(one)
-    return {word: frozenset(others) for word, others in table.items()}
-
-
-OPPOSITES = _table()
-
-
-def opposite(one: str, other: str) -> bool:
-    """Whether two stems are each other's opposite: by the list, or by a prefix such as un-."""
-    if other in OPPOSITES.get(one, ()):
-        return True
-    short, long = (one, other) if len(one) < len(other) else (other, one)
-    return len(short) >= 4 and any(long == prefix + short for prefix in _PREFIXES)  # noqa: PLR2004  # `able`, not `to`
-
-
-def negations(words: Sequence[str]) -> list[int]:
-    """Where a list of small-letter words negates. `No more than five` and `not only` do not; `rather than` does."""
-    found = []
-    for place, word in enumerate(words):
-        after = [*words[place + 1 : place + 3], "", ""]
-        if word == "rather" and after[0] == "than":
-            found.append(place)
-        elif word in NEGATORS or word.endswith("n't"):
-            if after[0] in _HARMLESS or (after[0] in _COMPARED and after[1] == "than"):
-                continue
-            found.append(place)
-    return found

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from lectern.answering.claims import Claim
+from lectern.grounding.claims import Claim
 from lectern.text.quantities import same
 
 BUDGET = 135  # words; with the statement they fit the network's window but for rare texts, which it cuts

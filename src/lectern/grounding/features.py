@@ -1,0 +1,443 @@
+"""The signals that the judge weighs. A sentence is compared with the units of its passages that have most of its words.
+Each function below measures one way in which the two agree or differ, as a number from 0 to 1: words, numbers, units,
+names, negation, and who does what to whom. No signal knows synonyms or opposites. The network reads meaning; the
+signals look at what a network overlooks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from itertools import combinations
+
+from lectern.grounding.claims import Claim, Word, clauses_of
+from lectern.text.quantities import Quantity, measures, rivals, same
+
+MAX_WORDS = 120  # of a sentence that are looked at: comparing two orders is quadratic
+MAX_EVIDENCE = 3  # units that one sentence may rest on
+MAX_CLAUSES, MAX_PIECES, MAX_ROWS = 8, 60, 60
+HOME_BONUS = 1.1  # words: a short clause rests where its sentence does, unless another unit has clearly more of it
+NEIGHBOUR_BONUS = 0.3  # words: what a sentence rests on mostly stands together
+LENGTH_COST = 0.01  # words: of two units that have the same words, the shorter one is meant
+COUNTS = (0.0, 0.7, 0.9, 1.0)  # none, one, two, more: the first difference says most
+NEGATION_REACH = 6  # words after a negation that it may be about
+SIDE_REACH = 5  # words on each side of a pivot
+MIN_CODE_NAME = 3  # letters of a name that is looked for inside longer ones: `ros2` in `ros2 run`
+MAX_SHORT_UNIT = 12  # content words of a list's item
+MAX_GROUP = 12  # pieces or items that are compared with each other
+ORDER_REACH = 3  # words on each side of `before`
+
+NEGATORS = frozenset(
+    """not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely instead non nicht kein
+    keine nie pas jamais aucun sin nunca nessuno""".split()
+)
+_HARMLESS = frozenset("matter only merely just".split())  # `no matter`, `not only`
+_PIVOTS = frozenset("than before after to from into instead not on through".split())
+_PIECE_STARTS = frozenset("while whereas but and or because so which although though if when unless".split())
+_PART_STARTS = frozenset("while whereas but and".split())
+_ORDER = re.compile(r"\b(?:before|after|then|until|finally|first|last)\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A sentence beside what it rests on."""
+
+    sentence: Claim
+    units: tuple[Claim, ...]  # everything that the passages state
+    evidence: tuple[Claim, ...]  # the units that have its words, the best one first
+    clauses: tuple[Claim, ...]
+    clause_units: tuple[Claim, ...]  # for each clause the unit that has most of its words
+
+    @property
+    def best(self) -> Claim:
+        """The unit that has most of the sentence."""
+        return self.evidence[0]
+
+    @cached_property
+    def content(self) -> tuple[Word, ...]:
+        """The words of the sentence that tell something."""
+        return self.sentence.content[:MAX_WORDS]
+
+    @cached_property
+    def consulted(self) -> tuple[Claim, ...]:
+        """All units that the sentence or a clause rests on."""
+        return tuple({id(unit): unit for unit in (*self.evidence, *self.clause_units)}.values())
+
+    @cached_property
+    def pieces(self) -> tuple[Claim, ...]:
+        """The consulted units, cut at commas and conjunctions; of a row, its cells."""
+        return tuple(piece for unit in self.consulted for piece in _pieces_of(unit))[:MAX_PIECES]
+
+    @cached_property
+    def clause_pieces(self) -> tuple[Claim | None, ...]:
+        """For each clause the piece that has most of its words."""
+        return tuple(_fullest(clause, self.pieces) for clause in self.clauses)
+
+    @cached_property
+    def in_order(self) -> int:
+        """How many of the sentence's words stand in the best unit in the same order."""
+        ours, theirs = self.sentence.words[:MAX_WORDS], self.best.words[: 2 * MAX_WORDS]
+        matcher = SequenceMatcher(None, [word.stem for word in ours], [word.stem for word in theirs], autojunk=False)
+        return sum(block.size for block in matcher.get_matching_blocks())
+
+
+def compare(sentence: Claim, units: Sequence[Claim]) -> Comparison | None:
+    """Find what a sentence rests on; None where either says nothing."""
+    content = sentence.content[:MAX_WORDS]
+    if not units or not (content or sentence.quantities):
+        return None
+    rows = [[has(unit, word) for word in content] for unit in units]
+    evidence = _evidence(sentence, units, rows)
+    clauses = clauses_of(sentence)[:MAX_CLAUSES]
+    clause_units = []
+    for clause in clauses:
+        places = {word.place for word in clause.content}
+        columns = [number for number, word in enumerate(content) if word.place in places]
+        scores = [
+            sum(row[column] for column in columns)
+            + HOME_BONUS * (place == evidence[0])
+            - LENGTH_COST * len(unit.content)
+            for place, (row, unit) in enumerate(zip(rows, units, strict=True))
+        ]
+        clause_units.append(units[scores.index(max(scores))])
+    return Comparison(
+        sentence=sentence,
+        units=tuple(units),
+        evidence=tuple(units[place] for place in evidence),
+        clauses=tuple(clauses),
+        clause_units=tuple(clause_units),
+    )
+
+
+def _evidence(sentence: Claim, units: Sequence[Claim], rows: Sequence[Sequence[bool]]) -> list[int]:
+    """The unit that has most words and numbers of the sentence, and those that add words to it."""
+    numbers = [quantity for quantity in sentence.quantities if quantity.hard]
+    scores = [
+        sum(row) + sum(_in(quantity, unit.quantities) for quantity in numbers) - LENGTH_COST * len(unit.content)
+        for row, unit in zip(rows, units, strict=True)
+    ]
+    chosen = [scores.index(max(scores))]
+    covered = list(rows[chosen[0]])
+    while len(chosen) < MAX_EVIDENCE:
+        gains = [
+            sum(new and not old for new, old in zip(row, covered, strict=True))
+            + NEIGHBOUR_BONUS * (abs(place - chosen[0]) == 1)
+            for place, row in enumerate(rows)
+        ]
+        best = gains.index(max(gains))
+        if best in chosen or gains[best] < 1:
+            break
+        chosen.append(best)
+        covered = [new or old for new, old in zip(rows[best], covered, strict=True)]
+    return chosen
+
+
+def has(unit: Claim, word: Word) -> bool:
+    """Whether a unit has a word, a longer form of it, or a name inside a longer one."""
+    if word.stem in unit.stems:
+        return True
+    if word.kind == "name":
+        return len(word.text) >= MIN_CODE_NAME and word.text in unit.lower
+    return unit.has_relative(word.stem)
+
+
+# Words
+
+
+def words_covered(c: Comparison) -> float:
+    """The share of the sentence's words that its evidence has."""
+    return _share(any(has(unit, word) for unit in c.evidence) for word in c.content)
+
+
+def words_elsewhere(c: Comparison) -> float:
+    """Words of a clause that its unit lacks and another unit has: true words from two places."""
+    counts = [
+        sum(not has(unit, word) and any(word.stem in other.stems for other in c.units) for word in clause.content)
+        for clause, unit in zip(c.clauses, c.clause_units, strict=True)
+    ]
+    return _count(max(counts))
+
+
+def used(c: Comparison) -> float:
+    """The share of the best unit's words that the sentence has."""
+    return _share(word.stem in c.sentence.stems for word in c.best.content)
+
+
+def copied(c: Comparison) -> float:
+    """The share of the sentence's words that stand in the best unit in the same order."""
+    return c.in_order / max(min(len(c.sentence.words), MAX_WORDS), 1)
+
+
+# Numbers and units
+
+
+def number_missing(c: Comparison) -> float:
+    """Numbers that no unit has."""
+    stated = [quantity for unit in c.units for quantity in unit.quantities]
+    return _count(sum(quantity.hard and not _in(quantity, stated) for quantity in c.sentence.quantities))
+
+
+def number_rival(c: Comparison) -> float:
+    """Numbers where the evidence has another one for the same thing."""
+    return _count(sum(_has_rival(quantity, _numbers(c.evidence)) for quantity in c.sentence.quantities))
+
+
+def number_same(c: Comparison) -> float:
+    """Numbers that the evidence has."""
+    return _count(sum(_in(quantity, _numbers(c.evidence)) for quantity in c.sentence.quantities))
+
+
+def number_unbound(c: Comparison) -> float:
+    """The piece that has most of a clause's words has numbers, and not the clause's."""
+    return float(any(_other_number(clause, piece) for clause, piece in zip(c.clauses, c.clause_pieces, strict=True)))
+
+
+def _other_number(clause: Claim, piece: Claim | None) -> bool:
+    numbers = [quantity for quantity in clause.quantities if quantity.hard]
+    if not numbers or piece is None or not piece.quantities:
+        return False
+    return not any(_in(quantity, piece.quantities) for quantity in numbers)
+
+
+def unit_rival(c: Comparison) -> float:
+    """A unit such as `in degrees` that the evidence lacks, where it has another one of the same kind."""
+    theirs = {unit for claim in c.consulted for unit in measures(claim.text, ())}
+    stated = {quantity.kind for claim in c.consulted for quantity in claim.quantities}
+    ours = measures(c.sentence.text, [quantity for quantity in c.sentence.quantities if quantity.kind in stated])
+    kinds = {kind for kind, _ in theirs}
+    return float(any(unit not in theirs and unit[0] in kinds for unit in ours))
+
+
+def _numbers(claims: Sequence[Claim]) -> list[Quantity]:
+    return [quantity for claim in claims for quantity in claim.quantities]
+
+
+def _in(quantity: Quantity, others: Sequence[Quantity]) -> bool:
+    return any(same(quantity, other) for other in others)
+
+
+def _has_rival(quantity: Quantity, others: Sequence[Quantity]) -> bool:
+    """Another number of the same thing; also `category 2` for `category 0`, though there is a 2 of something else."""
+    if not _in(quantity, others):
+        return any(rivals(quantity, other) for other in others)
+    labelled = [other for other in others if quantity.label and other.label == quantity.label and not quantity.kind]
+    return bool(labelled) and not _in(quantity, labelled)
+
+
+# Names
+
+
+def name_missing(c: Comparison) -> float:
+    """Names that no unit has."""
+    return _count(sum(not any(has(unit, name) for unit in c.units) for name in _names(c.content)))
+
+
+def _names(words: Sequence[Word]) -> list[Word]:
+    return [word for word in words if word.kind == "name"]
+
+
+# Negation
+
+
+def negations(claim: Claim) -> list[int]:
+    """Where a claim negates. `No more than five` and `not only` do not; `rather than` does."""
+    words = [word.text for word in claim.words]
+    places = []
+    for place, word in enumerate(words):
+        after = [*words[place + 1 : place + 3], "", ""]
+        harmless = after[0] in _HARMLESS or after[1] == "than"
+        negates = (word in NEGATORS or word.endswith("n't")) and not harmless
+        if negates or (word == "rather" and after[0] == "than"):
+            places.append(place)
+    return places
+
+
+def negation_differs(c: Comparison) -> float:
+    """The largest share of what one side negates that the other side states without a negation."""
+    return max(_stated(c.clauses, c.pieces), _stated(c.pieces, c.clauses))
+
+
+def _stated(deniers: Sequence[Claim], staters: Sequence[Claim]) -> float:
+    """Of what one side negates, the largest share that the other side states without a negation."""
+    plain = [claim for claim in staters if not negations(claim)]
+    negated = [claim for claim in staters if negations(claim)]
+    worst = 0.0
+    for claim in deniers:
+        for place in negations(claim):
+            scope = [word for word in claim.words[place + 1 : place + 1 + NEGATION_REACH] if word.kind != "function"]
+            scope = scope or [word for word in claim.words[max(0, place - 4) : place] if word.kind != "function"]
+            stated, agreed = (
+                max((_share(has(other, word) for word in scope) for other in others), default=0.0)
+                for others in (plain, negated)
+            )
+            if scope and stated > agreed:
+                worst = max(worst, stated)
+    return worst
+
+
+# Roles: who does what to whom, what comes first, which row
+
+
+def roles_swapped(c: Comparison) -> float:
+    """Words that changed sides around `than`, `before`, `to` or the like."""
+    return _count(sum(_swaps(clause, unit) for clause, unit in zip(c.clauses, c.clause_units, strict=True)))
+
+
+def _swaps(clause: Claim, unit: Claim) -> int:
+    count = 0
+    for number, pivot in enumerate(clause.words):
+        if pivot.text not in _PIVOTS:
+            continue
+        before = [word for word in clause.words[max(0, number - SIDE_REACH) : number] if word.stem in unit.places]
+        after = [word for word in clause.words[number + 1 : number + 1 + SIDE_REACH] if word.stem in unit.places]
+        if not before or not after:
+            continue
+        left, right = unit.places[before[-1].stem], unit.places[after[0].stem]
+        middles = unit.all_places.get(pivot.stem, [])
+        turned = any(_between(right, middle, left) for middle in middles)
+        count += turned and not any(_between(left, middle, right) for middle in middles)
+    return count
+
+
+def _between(left: Sequence[int], middle: int, right: Sequence[int]) -> bool:
+    return any(middle - SIDE_REACH <= place < middle for place in left) and any(
+        middle < place <= middle + SIDE_REACH for place in right
+    )
+
+
+def exchanged(c: Comparison) -> float:
+    """Two clauses that each mix what the evidence says of two things: two pieces of one sentence, or two short units
+    such as the items of a list. Longer texts share words by chance."""
+    clauses = [_tokens(clause) for clause in c.clauses]
+    short = [_tokens(unit) for unit in c.consulted if len(unit.content) <= MAX_SHORT_UNIT]
+    groups = [[_tokens(part) for part in _parts_of(unit)] for unit in c.consulted if unit.kind == "prose"]
+    return float(any(_exchanges(clauses, group[:MAX_GROUP]) for group in (short, *groups)))
+
+
+def _exchanges(clauses: Sequence[frozenset[str]], group: Sequence[frozenset[str]]) -> bool:
+    for first, second in combinations(group, 2):
+        here, there = first - second, second - first
+        mixed = [(clause & here, clause & there) for clause in clauses if clause & here and clause & there]
+        if any(not a & c and not b & d for (a, b), (c, d) in combinations(mixed, 2)):
+            return True
+    return False
+
+
+def _parts_of(unit: Claim) -> Iterator[Claim]:
+    """A sentence, cut where it goes on to the next thing. A bracket belongs to what stands before it."""
+    start = 0
+    for number, word in enumerate(unit.words):
+        if number > start and (word.text in _PART_STARTS or (word.opens and not _opens_bracket(unit, number))):
+            yield unit.part(start, number)
+            start = number
+    yield unit.part(start, len(unit.words)) if start else unit
+
+
+def _opens_bracket(unit: Claim, number: int) -> bool:
+    between = unit.text[unit.words[number - 1].start : unit.words[number].start]
+    return "(" in between and not any(sign in between for sign in ".!?:;,)")
+
+
+def _tokens(claim: Claim) -> frozenset[str]:
+    numbers = {f"{quantity.kind}#{quantity.value:g}" for quantity in claim.quantities if quantity.hard}
+    return frozenset(claim.stems | numbers)
+
+
+def order_turned(c: Comparison) -> float:
+    """Something comes first here and last there."""
+    theirs: list[str] = []
+    for unit in c.units:
+        if any(unit is other for other in c.consulted):
+            theirs += _in_time(unit)
+    for mark in _ORDER.finditer(c.sentence.lower):
+        left = [word.stem for word in c.sentence.content if word.start < mark.start()][-ORDER_REACH:]
+        right = [word.stem for word in c.sentence.content if word.start >= mark.end()][:ORDER_REACH]
+        if mark[0] == "after":
+            left, right = right, left
+        first = [theirs.index(stem) for stem in left if stem in theirs and stem not in right]
+        second = [theirs.index(stem) for stem in right if stem in theirs and stem not in left]
+        if first and second and min(first) > max(second):
+            return 1.0
+    return 0.0
+
+
+def _in_time(unit: Claim) -> list[str]:
+    """The unit's words in the order of what happens: `after b, a` is `b a`, and so is `a after b`."""
+    for number, word in enumerate(unit.words):
+        if word.text in {"after", "once"} and number:
+            turned = (*unit.words[number + 1 :], *unit.words[:number])
+            return [word.stem for word in turned if word.kind != "function"]
+    return [word.stem for word in unit.content]
+
+
+def other_key(c: Comparison) -> float:
+    """The key of one row of a table with the cells of another."""
+    rows = [unit for unit in c.units if unit.kind == "row"][:MAX_ROWS]
+    return float(len(rows) > 1 and any(_of_other_row(clause, rows) for clause in c.clauses))
+
+
+def _of_other_row(clause: Claim, rows: Sequence[Claim]) -> bool:
+    keys = [row.key for row in rows]
+    common = frozenset.intersection(*keys)
+    tokens = {word.stem for word in clause.words} | {f"{quantity.raw:g}" for quantity in clause.quantities}
+    counts = [
+        sum(has(row, word) for word in clause.content if word.stem not in key)
+        for row, key in zip(rows, keys, strict=True)
+    ]
+    named = [place for place, key in enumerate(keys) if key - common and key - common <= tokens]
+    return bool(named) and max(counts[place] for place in named) < max(counts)
+
+
+# Pieces
+
+
+def _pieces_of(unit: Claim) -> Iterator[Claim]:
+    start, prose = 0, unit.kind == "prose"
+    for number, word in enumerate(unit.words):
+        ends = word.opens or (prose and word.text in _PIECE_STARTS)
+        has_content = any(earlier.kind != "function" for earlier in unit.words[start:number])
+        if number > start and ends and (has_content or not prose):
+            yield unit.part(start, number)
+            start = number
+    yield unit.part(start, len(unit.words)) if start else unit
+
+
+def _fullest(clause: Claim, pieces: Sequence[Claim]) -> Claim | None:
+    counts = [sum(has(piece, word) for word in clause.content[:MAX_WORDS]) for piece in pieces]
+    most = max(counts, default=0)
+    return pieces[counts.index(most)] if most else None
+
+
+def _share(values: Iterator[bool] | Sequence[bool]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 1.0
+
+
+def _count(number: int) -> float:
+    return COUNTS[min(number, len(COUNTS) - 1)]
+
+
+SIGNALS: tuple[Callable[[Comparison], float], ...] = (
+    words_covered,
+    words_elsewhere,
+    used,
+    copied,
+    number_missing,
+    number_rival,
+    number_same,
+    number_unbound,
+    unit_rival,
+    name_missing,
+    negation_differs,
+    roles_swapped,
+    exchanged,
+    order_turned,
+    other_key,
+)
+
+
+def measure(comparison: Comparison) -> Mapping[str, float]:
+    """Every signal by its name."""
+    return {signal.__name__: signal(comparison) for signal in SIGNALS}
