@@ -25,7 +25,7 @@ OPEN = (
 )
 BODY = (
     '{"type":"about:blank","title":"Unauthorized","status":401,"detail":"a good key is needed, as `Authorization: '
-    'Bearer KEY` or `X-API-Key: KEY`; the operator makes one with: lectern keys create","field":null}'
+    'Bearer KEY` or `X-API-Key: KEY`; the operator makes one with: lectern keys create","field":null,"code":"bad_key"}'
 )
 
 
@@ -132,6 +132,8 @@ def test_every_header_of_ours_is_described(site: Site) -> None:
         ("POST", "/chat/run", "chat"),
         ("DELETE", "/books/nothing", "admin"),
         ("GET", "/metrics", "admin"),
+        ("POST", "/books/nothing/calibrations", "admin"),
+        ("POST", "/doctor", "admin"),
         ("GET", "/ingestions", "ingest"),
         ("POST", "/books/alpha/ingestions", "ingest"),
     ],
@@ -144,6 +146,18 @@ def test_a_right_that_is_missing_is_a_403(site: Site, method: str, path: str, ri
         assert (got.status_code == 403) == (name != right), name
         if name != right:
             assert got.json()["detail"] == f"this key lacks the right {right!r}; ask the operator for one that has it"
+
+
+def test_the_doctor_needs_a_key_of_all_books(site: Site) -> None:
+    """It looks at every book, so a key with a list of them does not get there; a calibration is of one book."""
+    limited = site.call("POST", "/doctor", "alpha")
+
+    assert (limited.status_code, limited.json()["code"]) == (403, "forbidden")
+    assert "list of books" in limited.json()["detail"]
+    assert site.call("POST", "/doctor", "only-admin").json() == []
+    short = {"questions": [{"text": QUESTION["alpha"], "answerable": True}]}
+    got = site.call("POST", "/books/alpha/calibrations", "alpha", json=short)
+    assert (got.status_code, got.json()["code"]) == (422, "bad_input")  # of too few questions: it got that far
 
 
 def test_the_commands_door_is_as_it_was(site: Site) -> None:

@@ -23,6 +23,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "chatStream": {"message": "Where does it stand?"},
     "editThread": {"title": "mine"},
     "startIngestion": {"mode": "incremental"},
+    "calibrateBook": {"questions": [{"text": "What is a frame?", "answerable": True}]},
+    "examineIndex": {"mend": False},
 }
 FIELDS = {"session_id": "thread_id"}  # by another name in a body
 VOLATILE = re.compile(

@@ -20,7 +20,7 @@ from lectern.api.metrics import Metrics
 from lectern.api.middleware import BodyLimit, KnownHosts, SafeHeaders, Traced
 from lectern.api.rate_windows import Limits, Windows
 from lectern.api.readers import Readers
-from lectern.api.routes import books, chat, health, ingestions, local, metrics, readers, threads
+from lectern.api.routes import books, chat, health, ingestions, local, maintenance, metrics, readers, threads
 from lectern.api.slow_clients import PromptBody
 from lectern.api.sse import Streams
 from lectern.app.lectern import Lectern
@@ -63,7 +63,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
 def unguarded_app() -> FastAPI:
     """The routes and the page alone: enough to describe them, not to serve them."""
     app = FastAPI(title="Lectern", version=__version__, docs_url=None, redoc_url=None)  # ours needs no foreign host
-    for module in (chat, threads, books, ingestions, readers, health, metrics, local):
+    for module in (chat, threads, books, ingestions, maintenance, readers, health, metrics, local):
         app.include_router(module.router)
 
     @app.get("/docs", include_in_schema=False)

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from lectern.domain.errors import BadInput, LecternError, RateLimited, TooMany
+from lectern.domain.errors import BadInput, LecternError, RateLimited, TooMany, Unexpected, error_code
 from lectern.schemas.common import Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -23,12 +23,25 @@ WAITING_HELPS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
 def problem_body(exc: LecternError) -> Problem:
     """One of our errors in the shape that every error has."""
     field = exc.field if isinstance(exc, BadInput) else None
-    return Problem(title=HTTPStatus(exc.status).phrase, status=exc.status, detail=str(exc), field=field)
+    return Problem(
+        title=HTTPStatus(exc.status).phrase,
+        status=exc.status,
+        detail=str(exc),
+        field=field,
+        code=error_code(type(exc)),
+    )
 
 
-def problem(status: int, detail: str, field: str | None = None, retry_after: float = RETRY_AFTER) -> JSONResponse:
+def problem(
+    status: int,
+    detail: str,
+    field: str | None = None,
+    retry_after: float = RETRY_AFTER,
+    kind: type[LecternError] | None = None,
+) -> JSONResponse:
     """One problem as a response; one that waiting may mend says how long, one that a key may mend says so."""
-    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, field=field)
+    code = error_code(kind) if kind is not None else None
+    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, field=field, code=code)
     headers = {"Retry-After": str(math.ceil(retry_after))} if status in WAITING_HELPS else {}
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
@@ -39,7 +52,7 @@ def problem_of(exc: LecternError, status: int | None = None) -> JSONResponse:
     """One of our errors as a response, under its own status unless another is given."""
     field = exc.field if isinstance(exc, BadInput) else None
     wait = exc.retry_after if isinstance(exc, RateLimited | TooMany) else RETRY_AFTER
-    return problem(status or exc.status, str(exc), field, wait)
+    return problem(status or exc.status, str(exc), field, wait, type(exc))
 
 
 def _unread(error: dict[str, Any]) -> str | None:
@@ -74,15 +87,16 @@ def install(app: FastAPI) -> None:
     async def validation_error(_: Request, exc: RequestValidationError) -> JSONResponse:
         first = exc.errors()[0]
         if (unread := _unread(first)) is not None:
-            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, unread)
+            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, unread, kind=BadInput)
         field = ".".join(str(part) for part in first["loc"][1:]) or None
         detail = f"{field}: {_in_words(first)}" if field else _in_words(first)
-        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field)
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field, kind=BadInput)
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, exc: HTTPException) -> JSONResponse:
         if exc.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that it cannot decode
-            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not JSON in UTF-8; send it so")
+            said = "the body is not JSON in UTF-8; send it so"
+            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, said, kind=BadInput)
         headers = exc.headers or {}
         detail = str(exc.detail)
         if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -95,4 +109,5 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, __: Exception) -> JSONResponse:
-        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong on the server; its log has the details")
+        said = "something went wrong on the server; its log has the details"
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, said, kind=Unexpected)

@@ -11,7 +11,7 @@ from sse_starlette import ServerSentEvent
 
 from lectern.api.errors import problem_body
 from lectern.api.sse import STORED, frame
-from lectern.domain.errors import JobFailed, Overloaded
+from lectern.domain.errors import JobFailed, LecternError, Overloaded, error_code
 from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned
 from lectern.jobs.executor import LiveEvent, LiveJob
 from lectern.jobs.runner import Jobs
@@ -24,7 +24,7 @@ COUNTED = ("new", "modified", "moved", "deleted", "unchanged")
 async def live_events(live: LiveJob, last_event_id: str | None) -> AsyncIterator[ServerSentEvent]:
     """The events of a job of this process, after the one that arrived last."""
     async for number, event in live.follow(live.place_of(last_event_id)):
-        name, body = _named(event, live.record)
+        name, body = _named(event, live)
         yield frame(name, body, live.id_of(number))
 
 
@@ -41,7 +41,8 @@ async def stored_events(record: JobRecord, jobs: Jobs) -> AsyncIterator[ServerSe
     yield frame(name, body, STORED)
 
 
-def _named(event: LiveEvent, record: JobRecord) -> tuple[str, dict[str, Any]]:
+def _named(event: LiveEvent, live: LiveJob) -> tuple[str, dict[str, Any]]:
+    record = live.record
     match event:
         case Planned():
             return "planned", {"job": _job(replace(record, job=event.job)), "files": _counts(event.plan)}
@@ -49,18 +50,21 @@ def _named(event: LiveEvent, record: JobRecord) -> tuple[str, dict[str, Any]]:
             then = _job(replace(record, job=event.job))
             return "progress", {"job": then, "done": event.done, "total": event.total}
         case Finished():
-            return _ended(replace(record, job=event.job))
+            return _ended(replace(record, job=event.job), live.error)
         case _:
             return "error", problem_body(event.error).model_dump()
 
 
-def _ended(record: JobRecord) -> tuple[str, dict[str, Any]]:
+def _ended(record: JobRecord, error: BaseException | None = None) -> tuple[str, dict[str, Any]]:
     job = _job(record)
     if record.open:
         return "error", problem_body(Overloaded("this server is stopping; ask again in a moment")).model_dump()
     if record.job.status != "failed":
         return "finished", {"job": job}
-    return "error", {**problem_body(JobFailed(job["error_message"])).model_dump(), "job": job}
+    body = problem_body(JobFailed(job["error_message"])).model_dump()
+    if isinstance(error, LecternError):
+        body["code"] = error_code(type(error))  # what ended it: a caller may want to tell these apart
+    return "error", {**body, "job": job}
 
 
 def _job(record: JobRecord) -> dict[str, Any]:

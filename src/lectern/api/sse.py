@@ -21,7 +21,7 @@ from lectern.domain.keys import Caller
 from lectern.domain.replies import Delta, Entered, EvidenceFound, Replied
 from lectern.domain.threads import Run
 from lectern.ports.threads import ThreadStore, TurnLog
-from lectern.schemas.chat import ConsideredOut
+from lectern.schemas.chat import ConsideredOut, MetricsOut
 
 PING = 15  # seconds; proxies cut what is silent for longer
 STALLED = 30.0  # seconds that a client may leave its buffer full
@@ -127,7 +127,9 @@ def _named(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR09
             return "status", {"state": event.state}
         case EvidenceFound():
             found = [ConsideredOut.of(hit).model_dump() for hit in event.hits]
-            return "sources", {"sources": found, "confidence_level": event.metrics.confidence_level}
+            metrics = event.metrics
+            weighed = {"confidence": metrics.confidence, "confidence_level": metrics.confidence_level}
+            return "sources", {"sources": found, **weighed, "metrics": MetricsOut.of(metrics).model_dump()}
         case Delta():
             return "delta", {"text": event.text}
         case Kept():

@@ -77,8 +77,9 @@ async def _ask(lectern: Lectern, command: commands.Ask) -> AsyncIterator[Line]:
 async def _list_books(lectern: Lectern, _: commands.ListBooks) -> AsyncIterator[Line]:
     from lectern.schemas.books import BookOut
 
+    default_id = await lectern.app.library.default_id()
     for entry in await lectern.books():
-        yield BookOut.of(entry).model_dump()
+        yield BookOut.of(entry, default_id).model_dump()
 
 
 @_handles(commands.ListChunks)

@@ -38,15 +38,22 @@ class BookLibrary:
         """Its name: what is read afterwards names the book, and so needs no look at who may read it."""
         return (await self.book(book, readable)).manifest.book_id
 
+    async def default_id(self, readable: frozenset[str] | None = None) -> str | None:
+        """The book that a request without a name is about; None where one has to be named."""
+        try:
+            return await self.book_id(None, readable)
+        except BadInput:
+            return None
+
     async def book_ids(self) -> tuple[str, ...]:
         """The names of all indexed books."""
         return tuple(entry.manifest.book_id for entry in await self.books())
 
-    async def chunks(self, book: str | None = None) -> list[StampedChunk]:
-        """Every chunk of a book that the index really holds."""
+    async def chunks(self, book: str | None = None, parent_doc_id: str | None = None) -> list[StampedChunk]:
+        """Every chunk of a book, or of one of its lessons, that the index really holds."""
         entry = await self.book(book)
         serving = await self.collections.serving(entry)
-        where = ChunkFilter(book_id=entry.manifest.book_id)
+        where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
         return await serving.index.read(lambda view: view.chunks(where))
 
     async def lesson(self, parent_doc_id: str, *, book: str | None = None) -> list[StampedChunk]:

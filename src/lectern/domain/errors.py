@@ -41,6 +41,8 @@ LecternError
 
 from __future__ import annotations
 
+import re
+
 
 class LecternError(Exception):
     """Anything Lectern raises on purpose; its text is for a person and says what to do."""
@@ -291,3 +293,8 @@ class CommandFailed(LecternError):
         self.exit_code = exit_code  # the server's, in place of the class's
         self.typed = typed  # about what was typed, not about a file or the server
         super().__init__(message)
+
+
+def error_code(kind: type[LecternError]) -> str:
+    """The name of a kind of error over HTTP: `UnknownBook` is `unknown_book`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()

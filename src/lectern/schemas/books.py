@@ -6,6 +6,8 @@ import base64
 import binascii
 from typing import Any, Self
 
+from pydantic import Field
+
 from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, StampedChunk
 from lectern.domain.errors import BadInput
@@ -26,10 +28,11 @@ class BookOut(Response):
     fingerprint: str
     last_full_ingest: str | None
     last_incremental_update: str | None
+    default: bool = Field(description="Whether a request that names no book is about this one.")
 
     @classmethod
-    def of(cls, entry: BookEntry) -> Self:
-        """A ledger entry as programs see it."""
+    def of(cls, entry: BookEntry, default_id: str | None) -> Self:
+        """A ledger entry as programs see it, who are told which book is the default."""
         return cls(
             book_id=entry.manifest.book_id,
             title=entry.manifest.title,
@@ -38,6 +41,7 @@ class BookOut(Response):
             fingerprint=entry.fingerprint,
             last_full_ingest=entry.last_full_ingest,
             last_incremental_update=entry.last_incremental_update,
+            default=entry.manifest.book_id == default_id,
         )
 
 

@@ -73,6 +73,9 @@ class Problem(Response):
     status: int
     detail: str
     field: str | None = None
+    code: str | None = Field(
+        default=None, description="The kind of error, such as `unknown_book`; null where the status says all."
+    )
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

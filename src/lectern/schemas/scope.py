@@ -55,6 +55,22 @@ def fields_of(scope: Scope) -> dict[str, Any]:
     return {field.wire: values[field.name] for field in SCOPE_FIELDS if values[field.name] is not None}
 
 
+def filter_from(fields: Mapping[str, Any]) -> ChunkFilter:
+    """The filter that `applied` wrote down."""
+    levels = fields[WIRE["levels"]]
+    return ChunkFilter(
+        book_id=fields["book_id"],
+        max_tier=fields[WIRE["tier"]],
+        module=fields[WIRE["module"]],
+        chapter_min=fields[WIRE["chapter_min"]],
+        chapter_max=fields[WIRE["chapter_max"]],
+        lesson=fields[WIRE["lesson"]],
+        levels=None if levels is None else frozenset(levels),
+        layer=fields[WIRE["layer"]],
+        parent_doc_id=fields[WIRE["parent_doc_id"]],
+    )
+
+
 def applied(where: ChunkFilter) -> dict[str, Any]:
     """What a reader's filters came to, under the names of a request."""
     return {

@@ -28,7 +28,9 @@ async def search(body: SearchQueryIn, lectern: LecternDep, caller: ReadCaller) -
 @router.get("/books", operation_id="listBooks")
 async def books(lectern: LecternDep, caller: ReadCaller) -> list[BookOut]:
     """List the indexed books that you may read."""
-    return [BookOut.of(entry) for entry in await lectern.books() if caller.may_read(entry.manifest.book_id)]
+    default_id = await lectern.app.library.default_id(caller.books)
+    entries = [entry for entry in await lectern.books() if caller.may_read(entry.manifest.book_id)]
+    return [BookOut.of(entry, default_id) for entry in entries]
 
 
 @router.delete("/books/{book_id}", operation_id="removeBook", status_code=204, responses=problems(409))
@@ -50,11 +52,12 @@ async def chunks(
     caller: ReadCaller,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+    parent_doc_id: Annotated[str | None, Query(description="Of this lesson only.")] = None,
 ) -> ChunkPage:
-    """What the index really holds of a book, by file and place, a page at a time."""
-    return ChunkPage.of(
-        await lectern.app.library.chunks(await lectern.app.library.book_id(book_id, caller.books)), limit, cursor
-    )
+    """What the index really holds of a book, or of one of its lessons, by file and place, a page at a time."""
+    library = lectern.app.library
+    stored = await library.chunks(await library.book_id(book_id, caller.books), parent_doc_id)
+    return ChunkPage.of(stored, limit, cursor)
 
 
 @router.get("/chunks/{chunk_id}/context", operation_id="readContext")

@@ -19,7 +19,8 @@ from lectern.schemas.common import event_stream, problems
 
 EVENTS = event_stream(
     status="{state}, and in the first {run_id, session_id, book_id}",
-    sources="{sources: [{chunk_id, page_title, section, url, similarity_score}], confidence_level}",
+    sources="{sources: [{chunk_id, page_title, section, url, similarity_score}], confidence, confidence_level, "
+    "metrics}",
     delta="{text}, checked",
     reply="the ChatResponse, as the conversation holds it; the last event",
     error="a Problem; the last event",

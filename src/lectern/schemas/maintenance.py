@@ -1,0 +1,108 @@
+"""What an operator's program asks for and hears: the calibration of a book, and the doctor's findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+
+from lectern.domain.scope import QUERY_LENGTH
+from lectern.schemas.common import Name, Request, Response
+
+MAX_QUESTIONS = 2000
+
+
+def _number_or_none(value: object) -> object:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+Figure = Annotated[float | None, BeforeValidator(_number_or_none)]  # JSON has no NaN
+
+
+class LabelledQuestionIn(Request):
+    """A question that somebody has judged."""
+
+    text: Annotated[
+        Name, StringConstraints(strip_whitespace=True, min_length=QUERY_LENGTH[0], max_length=QUERY_LENGTH[1])
+    ]
+    answerable: bool = Field(description="Whether the book answers it.")
+
+
+class CalibrationRequest(Request):
+    """What to calibrate with."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{}, {"questions": [{"text": "What is a node?", "answerable": True}]}]}
+    )
+
+    questions: list[LabelledQuestionIn] = Field(
+        default=[],
+        max_length=MAX_QUESTIONS,
+        description="At least ten that the book answers, and ten that it does not, unless all are answerable; without "
+        "any, they are made of the book itself.",
+    )
+
+
+class FiguresOut(Response):
+    """How parameters do on questions they were not fitted on; null where there were none of a kind."""
+
+    false_refusal_rate: Figure
+    refusal_rate: Figure
+    auroc: Figure
+    ece: Figure
+    log_loss: Figure
+
+
+class CalibrationOut(Response):
+    """Parameters of the probability that a book answers a question."""
+
+    fingerprint: str
+    signals: tuple[str, ...]
+    weights: tuple[float, ...]
+    intercept: float
+    zero: float
+    one: float
+    floor: float
+    n: int = Field(description="Questions it was fitted on.")
+    notes: str
+
+
+class CalibrationReportOut(Response):
+    """What calibrating a book came to."""
+
+    book_id: str
+    fingerprint: str
+    source: Literal["questions", "book"]
+    covered: int
+    uncovered: int
+    before: FiguresOut = Field(description="Of the parameters in use, on the questions that were held out.")
+    after: FiguresOut = Field(description="Of those fitted on the other half.")
+    was: CalibrationOut
+    now: CalibrationOut
+    stored: str | None = Field(description="The name of the new file; null where nothing better was found.")
+
+
+class DoctorRequest(Request):
+    """Whether to look only, or to mend."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"mend": True}]})
+
+    mend: bool = Field(default=False, description="Put right what is found.")
+
+
+class FindingOut(Response):
+    """One disagreement between index and ledger, and what became of it."""
+
+    kind: str
+    book_id: str | None
+    detail: str
+    mended: bool
+
+
+def without_paths(text: str, names: Mapping[str, str]) -> str:
+    """A text for callers, who are told nothing of the machine's folders: each is named by what it is for."""
+    for path in sorted(names, key=len, reverse=True):
+        text = text.replace(path, names[path])
+    return text
