@@ -13,6 +13,7 @@ from lectern.version import __version__
 
 if TYPE_CHECKING:
     from lectern.answering import views
+    from lectern.app.client import RemoteLectern, connect
     from lectern.app.lectern import Lectern
     from lectern.app.open import open_lectern
     from lectern.app.settings import Settings
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from lectern.domain.scope import Scope
 
 _MODULE_OF = {
+    "lectern.app.client": "RemoteLectern connect",
     "lectern.app.lectern": "Lectern",
     "lectern.app.open": "open_lectern",
     "lectern.app.settings": "Settings",

@@ -17,8 +17,8 @@ EXPORTS = """
 Answer BadInput BadManifest BookNotFound Busy Cancelled Citation ConfidenceMetrics ConfigError Conflict Delta Entered
 EvidenceFound Exchange Findings Finished Forbidden Hit InUse IndexDamaged IndexMismatch IngestionJob JobCancelled
 JobFailed Lectern LecternError LessonsIndexed ModelDamaged Overloaded Planned ProviderError ProviderRefused
-ProviderTimeout RateLimited Refusal Replied Reply ReplyEvent Scope Settings SourceError Statement
-StoreUnavailable TooMany Unauthorised UnknownBook UnknownJob UnknownLesson UnknownThread WrongBook __version__
+ProviderTimeout RateLimited Refusal RemoteLectern Replied Reply ReplyEvent Scope Settings SourceError Statement
+StoreUnavailable TooMany Unauthorised UnknownBook UnknownJob UnknownLesson UnknownThread WrongBook __version__ connect
 open_lectern views
 """
 
@@ -41,11 +41,22 @@ def test_type_checkers_see_the_same_names() -> None:
     assert seen | {"__version__"} == set(lectern.__all__)
 
 
-def test_lectern_has_fourteen_public_methods() -> None:
-    """A program finds these, and nothing else that it may rely on."""
-    public = [name for name in vars(lectern.Lectern) if not name.startswith("_")]
+@pytest.mark.parametrize("kind", [lectern.Lectern, lectern.RemoteLectern])
+def test_lectern_has_fourteen_public_methods(kind: type) -> None:
+    """Here and on a running server a program finds the same ones."""
+    public = [name for name in vars(kind) if not name.startswith("_")]
 
     assert sorted(public) == METHODS.split()
+
+
+@pytest.mark.parametrize("name", METHODS.split())
+def test_the_methods_take_the_same_arguments_here_and_there(name: str) -> None:
+    """A program moves to a server by changing how it opens Lectern, and nothing else."""
+    here, there = (inspect.getattr_static(kind, name) for kind in (lectern.Lectern, lectern.RemoteLectern))
+    if isinstance(here, property):
+        assert isinstance(there, property)
+    else:
+        assert list(inspect.signature(here).parameters) == list(inspect.signature(there).parameters)
 
 
 def test_ask_and_stream_take_the_same_arguments() -> None:
