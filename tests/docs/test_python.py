@@ -1,4 +1,4 @@
-"""The program of docs/python.md runs as it is written."""
+"""The programs of docs/python.md run as they are written."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+ADDRESS = "http://127.0.0.1:8420"
+
 
 def test_the_program_in_the_docs_runs(tmp_path: Path) -> None:
     """Every call that the page shows works: ingest, search, outline, lesson, ask and stream."""
-    [program] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.DOTALL)
+    program, _ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
@@ -26,3 +29,21 @@ def test_the_program_in_the_docs_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "completed" in done.stdout
     assert "answer " in done.stdout
+
+
+def test_the_program_for_a_server_runs(server: str, tmp_path: Path) -> None:
+    """On a running server, the address aside; a mistake is shown as the error that it is."""
+    _, program = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert ADDRESS in program
+    done = subprocess.run(
+        [sys.executable, "-c", program.replace(ADDRESS, server)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "answer " in done.stdout
+    assert "UnknownBook there is no book 'another-book'; indexed: physical-ai-robotics" in done.stdout
+    assert list(tmp_path.iterdir()) == []
