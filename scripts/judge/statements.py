@@ -26,7 +26,7 @@ from judge.windows import passages
 from row_files import write
 
 from lectern.grounding.claims import units_of
-from lectern.text.sentences import sentences_of
+from lectern.text.pieces import sentences_of
 
 WORDNET = Path("/usr/share/wordnet")
 FRONT = re.compile(r"^---\n.*?\n---\n", re.DOTALL)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from judge.cases import SHARED, corpus, document_text
 
-from lectern.text.sentences import sentences_of
+from lectern.text.pieces import sentences_of
 
 BOOKS = ("book-robolearn/docs", "book-curriculum/modules", "book-agentfactory/docs")
 CORPORA = ("squad2", "nq", "clapnq", "mtragun", "multihop-mini", "claudedocs", "cranfield")

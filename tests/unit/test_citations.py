@@ -155,6 +155,15 @@ def test_a_fragment_is_of_one_block_as_it_is_rendered() -> None:
     assert re.search(r"[,&]text=", quoted.fragment_url) is None
 
 
+def test_a_fragment_of_a_row_is_one_cell_and_a_listing_has_none() -> None:
+    """No browser finds words across cells, with or without bars around them, nor a listing, wherever it stands."""
+    text = "| Part | Mass |\n|---|---|\n| a finger | 80 g |\n\nArm | Reach\n---|---\nthe left | 2 m\n\n"
+    text += "> ```\n> grip now\n> ```\n"
+    found = [citation(1, hit(chunk(text, url="/p")), words).fragment_url for words in ("80 g", "2 m", "grip now")]
+
+    assert found == ["/p#:~:text=a%20finger", "/p#:~:text=the%20left", "/p"]
+
+
 def test_a_fragment_leaves_out_the_rim_of_a_box() -> None:
     """No page shows the line that opens a warning, so no browser would find it."""
     text = "Before.\n\n:::warning[Careful]\nThe pump is loud.\n:::\n\n!!! note\nIt is heavy too.\n"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lectern.confidence.location import respell
 from lectern.text.everyday import telling
-from lectern.text.wording import stem
+from lectern.text.words import stem
 
 TEXTS = [
     "The gyroscope of the Jetson Orin board drifts. Whisper runs on it, and so does Gazebo.",

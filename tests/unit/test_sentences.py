@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.text.sentences import sentences_of
+from lectern.text.pieces import sentences_of
 
 PASSAGE = """\
 ## Nodes and topics

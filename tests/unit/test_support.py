@@ -15,9 +15,9 @@ from lectern.evals.grounding import grounding_figures, load_grounding
 from lectern.grounding.claims import units_of
 from lectern.grounding.judge import LocalJudge, Reading, bare_name, barred
 from lectern.models.local.entailment import LocalEntailment
+from lectern.text.pieces import sentences_of
 from lectern.text.plain import plain
 from lectern.text.quantities import quantities_of, same
-from lectern.text.sentences import sentences_of
 
 PAIRS = Path(__file__).parents[2] / "examples" / "golden" / "judge" / "pairs.jsonl"
 HELD_OUT = PAIRS.with_name("held_out.jsonl")

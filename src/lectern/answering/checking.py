@@ -14,10 +14,10 @@ from lectern.domain.evidence import Hit
 from lectern.domain.replies import Citation, Removed, Statement
 from lectern.ports.answering import Judge
 from lectern.text.markers import numbers_in, renumbered, without_markers
-from lectern.text.sentence_stream import Piece, SentenceStream
+from lectern.text.plain import unmarked
+from lectern.text.sentence_stream import DraftSentence, SentenceStream
 
 UNVERIFIED = " (unverified)"
-_LEAD = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d{1,3}[.)]\s+|#{1,6}\s+)?")
 
 Passages = Callable[[int], Hit | None]  # by the number they were handed out under
 
@@ -65,7 +65,7 @@ class Checker:
             found.append(citation(shown, hit, self._quotes[handed]))
         return tuple(found)
 
-    async def _check(self, pieces: Sequence[Piece]) -> str:
+    async def _check(self, pieces: Sequence[DraftSentence]) -> str:
         for piece in pieces:
             if (shown := await self._sentence(piece)) is not None:
                 self._held.append(shown)
@@ -77,7 +77,7 @@ class Checker:
         self._text += out
         return out
 
-    async def _sentence(self, piece: Piece) -> str | None:
+    async def _sentence(self, piece: DraftSentence) -> str | None:
         """A sentence as it may be shown, or None."""
         listing = piece.text.startswith(("```", "~~~"))
         code, below = _listing(piece.text) if listing else ("", piece.text)
@@ -96,7 +96,7 @@ class Checker:
             self._count(blocked=1)
             return None
         evidence = [_evidence(hit) for number in valid if (hit := self.passage(number)) is not None]
-        said = bare if listing else _LEAD.sub("", bare, count=1)
+        said = bare if listing else unmarked(bare)
         judgement = await self.judge.judge(said, evidence)
         if judgement.verdict == "unverified" and self.confidential.hinted_at_by(code if listing else bare, evidence):
             self._count(blocked=1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 
-from lectern.answering.fragments import block_around, fragment_link
+from lectern.answering.fragments import spot_at
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Citation
+from lectern.text.words import words_of
 
 PASSAGE_LENGTH = 500
+LONG_WORD = 4  # letters; shorter ones are in every line
 
 
 def citation(number: int, hit: Hit, sentence: str) -> Citation:
@@ -18,7 +20,7 @@ def citation(number: int, hit: Hit, sentence: str) -> Citation:
     at = where(chunk.text, sentence)
     section = chunk.section_at(at)
     url = section.url if section else chunk.url
-    start, end = block_around(chunk.text, at)
+    spot = spot_at(chunk.text, at)
     exact = chunk.text.count("\n") == chunk.line_end - chunk.line_start  # else blank lines were left out
     return Citation(
         number=number,
@@ -26,9 +28,9 @@ def citation(number: int, hit: Hit, sentence: str) -> Citation:
         passage=excerpt(chunk.text, sentence),
         section=section.title if section else chunk.section_title or chunk.lesson_title,
         url=url,
-        fragment_url=fragment_link(url, chunk.text[start:end]),
-        line_start=chunk.line_start + chunk.text.count("\n", 0, start) if exact else chunk.line_start,
-        line_end=chunk.line_start + chunk.text.count("\n", 0, end) if exact else chunk.line_end,
+        fragment_url=spot.link(url),
+        line_start=chunk.line_start + chunk.text.count("\n", 0, spot.start) if exact else chunk.line_start,
+        line_end=chunk.line_start + chunk.text.count("\n", 0, spot.end) if exact else chunk.line_end,
     )
 
 
@@ -36,18 +38,22 @@ def where(text: str, sentence: str) -> int:
     """Where a sentence begins, however its lines are broken; else where most of its words are; else the beginning."""
     words = sentence.split()
     found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
-    return found.start() if found else _nearest(text, {word.lower() for word in re.findall(r"\w{4,}", sentence)})
+    return found.start() if found else _nearest(text, _long_words(sentence))
 
 
 def _nearest(text: str, words: set[str]) -> int:
     """The line that shares most words with a sentence in words of its own."""
     best, place, at = 0, 0, 0
     for line in text.split("\n"):
-        shared = len(words & {word.lower() for word in re.findall(r"\w{4,}", line)})
+        shared = len(words & _long_words(line))
         if shared > best and not line.lstrip().startswith("#"):
             best, place = shared, at
         at += len(line) + 1
     return place
+
+
+def _long_words(text: str) -> set[str]:
+    return {word for word in words_of(text.lower()) if len(word) >= LONG_WORD}
 
 
 def excerpt(text: str, sentence: str) -> str:

@@ -11,8 +11,7 @@ from itertools import chain
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
 from lectern.text.everyday import telling
-from lectern.text.wording import FUNCTION_WORDS
-from lectern.text.words import stems, telling_stems
+from lectern.text.words import FUNCTION_WORDS, stems, telling_stems
 
 TURNS = 2  # questions that words are taken from: one may lean itself, and three lead away from what is asked (measured)
 CARRIED = 6  # words that are taken along, the most telling; more drown what is asked now

@@ -16,8 +16,7 @@ from lectern.ports.answering import AnswerLocator, Passage
 from lectern.text.everyday import telling
 from lectern.text.language import english
 from lectern.text.quotes import Quote, introduced, items_of, pieces_of, quotes_of
-from lectern.text.wording import stem
-from lectern.text.words import one_edit
+from lectern.text.words import one_edit, stem
 
 CANNOT_ANSWER = -math.inf  # the log-odds of a quote that does not meet what the question requires
 MAX_LOG_ODDS = 8.0  # beyond this they say no more

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from lectern.domain.chunks import Chunk
 from lectern.text.everyday import telling
-from lectern.text.sentences import sentences_of
-from lectern.text.wording import stem
-from lectern.text.words import telling_stems
+from lectern.text.pieces import sentences_of
+from lectern.text.words import stem, telling_stems
 
 FAR = Path(__file__).parent / "far_questions.txt"
 MOST = 200  # of either kind; more change nothing and take longer

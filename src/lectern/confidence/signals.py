@@ -4,7 +4,6 @@ wording stands together in one passage. A misspelt or compounded word still coun
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
@@ -12,16 +11,13 @@ from typing import NamedTuple
 
 from lectern.domain.evidence import Hit
 from lectern.text.everyday import telling
-from lectern.text.wording import stem
-from lectern.text.words import one_edit, telling_stems
+from lectern.text.words import one_edit, parts_of, stem, telling_stems
 
 FIELD = 10  # hits that the signals are taken from
 WINDOW = 40  # words that stand "together": two or three sentences
 SOFT_WEIGHT = 0.7  # of a word that is there in another shape
 NEIGHBOURS = 2  # words apart, at most, for a pair to be a pair
 EDITABLE, STEMMED, COMPOUND = 4, 5, 6  # letters that a word needs before another shape of it counts
-
-_WORD = re.compile(r"[^\W_]+")  # `cmd_vel` is two words here: a part may be asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +92,7 @@ def chosen(signals: Signals, names: Iterable[str]) -> tuple[float, ...]:
 
 
 def _wording(question: str) -> _Wording:
-    words = _WORD.findall(question.lower())
+    words = parts_of(question.lower())  # of `cmd_vel` a part may be asked for
     order = tuple(stem(word) for word in words if (len(word) > 1 or word.isdigit()) and telling_stems(word))
     weights = {word: telling(word) for word in order}
     return _Wording(order=order, weights=weights, total=sum(weights.values()))
@@ -110,7 +106,7 @@ def _index(hit: Hit) -> _Index:
 @lru_cache(maxsize=1024)  # the passages that readers ask for come up again and again
 def _index_of(text: str) -> _Index:
     places: dict[str, list[int]] = {}
-    for at, word in enumerate(_WORD.findall(text.lower())):
+    for at, word in enumerate(parts_of(text.lower())):
         places.setdefault(stem(word), []).append(at)
     return places
 

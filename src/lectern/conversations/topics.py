@@ -7,19 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lectern.domain.threads import SUMMARY_LENGTH
+from lectern.text.words import ASKING_WORDS, FUNCTION_WORDS
 
 MOST_PHRASES = 5
 MOST_WORDS = 3  # of a phrase
 _WORD = re.compile(r"[\w][\w.+#/-]*\w|\w")
-_STOP = frozenset(
-    """a about after all also am an and any are as at be been before between both but by can compare could describe did
-    do does doing each else example examples explain few for from get give go had has have having help here how i if in
-    instead into is it its just kind know let like list many may me mean meant means might more most much must my name
-    need next not of off on once one only or other our out over please say should show so some someone such take
-    tell than thank thanks that the their them then there these they thing things this those to too under understand up
-    use used using very want was way we well were what when where which while who whom why will with
-    would you your""".split()
-)
+_SAYING_NOTHING = FUNCTION_WORDS | ASKING_WORDS
 
 
 def topics_of(questions: Sequence[str]) -> str:
@@ -42,7 +35,7 @@ def _phrases(question: str) -> list[str]:
     phrases: list[str] = []
     run: list[str] = []
     for word in [*_WORD.findall(question), "the"]:
-        if word.casefold() in _STOP:
+        if word.casefold() in _SAYING_NOTHING:
             if run:
                 phrases.append(" ".join(run[-MOST_WORDS:]))
             run = []

@@ -34,6 +34,8 @@ from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.answering import Passage
 from lectern.reading.names import slugged
+from lectern.text.plain import unmarked
+from lectern.text.words import parts_of
 
 DOCS = "docs"  # a set's own book
 
@@ -42,9 +44,7 @@ TOP_K = 5  # passages that a question is answered from by default
 METRICS = ("answered", "in_first", "words", "refused")
 OF_SENTENCES = ("verbatim", "resolved")
 
-_WORD = re.compile(r"[^\W_]+")
 _ARTICLES = frozenset(("a", "an", "the"))
-_RIM = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d{1,3}[.)]\s+)?")
 _FENCES = re.compile(r"(?m)^\s*(?:`{3,}|~{3,}).*$")
 _MARK = re.compile(r"\s*\[(\d+)\]")
 
@@ -273,12 +273,12 @@ def stands_in(sentence: str, passage: str) -> bool:
 
 
 def _normal(text: str) -> str:
-    return " ".join(word for word in _WORD.findall(text.casefold()) if word not in _ARTICLES)
+    return " ".join(word for word in parts_of(text.casefold()) if word not in _ARTICLES)
 
 
 def _bare(text: str) -> str:
     """A sentence without the markup that shows it: bullets, fences."""
-    return _FENCES.sub("", text).strip() if _FENCES.search(text) else _RIM.sub("", text, count=1).strip()
+    return _FENCES.sub("", text).strip() if _FENCES.search(text) else unmarked(text).strip()
 
 
 def _even(text: str) -> str:

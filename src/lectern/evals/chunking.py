@@ -26,7 +26,7 @@ from lectern.evals.datasets import Question, QuestionSet, head_of
 from lectern.evals.metrics import SEED, TOKEN_METRICS, overlap
 from lectern.evals.pacing import in_turn
 from lectern.evals.runs import Measured
-from lectern.text.sentences import sentences_of
+from lectern.text.pieces import sentences_of
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LINE = re.compile(r"\r\n|\r|\n")

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from lectern.text.plain import plain, unmarked
+from lectern.text.plain import plain
 from lectern.text.quantities import Quantity, quantities_of
-from lectern.text.wording import FUNCTION_WORDS, stem
+from lectern.text.statements import statements_of
+from lectern.text.words import FUNCTION_WORDS, stem
 
 UnitKind = Literal["prose", "row", "code", "heading"]
 WordKind = Literal["word", "name", "function"]
-_Line = Literal["prose", "row", "code", "heading", "blank"]
 
 LONGEST = 2_000  # characters of a unit; a longer "sentence" is no sentence
 MOST_UNITS = 600  # of one passage
@@ -32,13 +32,8 @@ _TOKEN = re.compile(
     r"|(?P<word>\w+(?:'[a-z]{1,3}(?!\w))?)"
 )
 _CAMEL = re.compile(r"[a-z][A-Z]|^[A-Z]{2,}|[A-Za-z]\d|\d[A-Za-z]")
-_END = re.compile(r"(?<=[.!?…])[\"')\]`]*\s+(?=[\"'(\[`]*[A-Z0-9À-ÞА-Я])|(?<=[。！？۔])\s*|;\s+")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Fig|Eq|No|Dr|Mr|Ms|Mrs|Prof|approx|resp|al|St|Jr)|\b[A-Z])\.$")
 _KEY_WORD = re.compile(r"[\w./-]+")
 _CLAUSE_STARTS = frozenset("while whereas but because which although and or if when unless".split())
-_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s")
-_ITEM = re.compile(r"^\s*(?:>\s*)*(?:[-*+]|\d{1,3}[.)])\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,7 @@ def read_claim(text: str, kind: UnitKind = "prose") -> Claim:
 def units_of(passage: str) -> tuple[Claim, ...]:
     """What a passage states, piece by piece."""
     units: list[Claim] = []
-    for text, kind in _pieces(passage):
+    for text, kind in statements_of(passage):
         if text.strip():
             units.append(read_claim(text, kind))
         if len(units) == MOST_UNITS:
@@ -188,82 +183,3 @@ def _read(match: re.Match[str], *, first: bool) -> tuple[str, str, WordKind]:
     if _CAMEL.search(written) or capital:
         return (small, stem(small), "name")
     return (small, stem(small), "word")
-
-
-def _pieces(passage: str) -> Iterator[tuple[str, UnitKind]]:
-    """Lines of one kind go together; each run of them becomes units in its own way."""
-    run: list[str] = []
-    running: _Line = "blank"
-    fence = ""
-    for line in passage.split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            kind: _Line = "blank" if mark and line.strip().startswith(fence) else "code"
-            fence = fence if kind == "code" else ""
-        else:
-            kind = "blank" if mark else _kind(line)
-            fence = mark[1] if mark else ""
-        if run and (kind != running or kind == "code" or _ITEM.match(line)):
-            yield from _units(run, running)
-            run = []
-        running = kind
-        if kind != "blank":
-            run.append(line)
-    yield from _units(run, running)
-
-
-def _kind(line: str) -> _Line:
-    bare = line.strip()
-    if not bare or bare == "$$" or bare.startswith(":::") or not set(bare) - set("*= "):
-        return "blank"
-    if bare.startswith("|"):
-        return "row"
-    if _is_rule(bare):
-        return "blank"
-    return "heading" if _HEADING.match(line) else "prose"
-
-
-def _is_rule(bare: str) -> bool:
-    return "--" in bare and not set(bare) - set("-:| ")
-
-
-def _units(lines: Sequence[str], kind: _Line) -> Iterator[tuple[str, UnitKind]]:
-    if kind == "row":
-        yield from _cells(lines)
-    elif kind == "prose":
-        yield from _sentences(" ".join(unmarked(line) for line in lines))
-    elif kind != "blank":
-        for line in lines:
-            yield (unmarked(line) if kind == "heading" else line.strip()), kind
-
-
-def _sentences(lines: str) -> Iterator[tuple[str, UnitKind]]:
-    paragraph, start = plain(lines), 0
-    for end in _END.finditer(paragraph):
-        if _ABBREVIATION.search(paragraph[max(start, end.start() - 12) : end.start()].rstrip()):
-            continue
-        yield paragraph[start : end.end()].strip(), "prose"
-        start = end.end()
-    yield paragraph[start:].strip(), "prose"
-
-
-def _cells(table: Sequence[str]) -> Iterator[tuple[str, UnitKind]]:
-    """What a table states: its rows, each cell with its column's head; or, where the corner is empty and the heads name
-    the things compared, its columns, each cell with its row's head."""
-    bare = [line.strip() for line in table]
-    rows = [
-        [cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]
-        for line in bare
-        if not _is_rule(line)
-    ]
-    if not rows:
-        return
-    if not rows[0][0]:
-        width = max(len(row) for row in rows)
-        rows = [list(column) for column in zip(*(row + [""] * (width - len(row)) for row in rows), strict=True)]
-    head, *body = rows
-    if not body:
-        yield ", ".join(head), "row"
-    for row in body:
-        named = [f"{head[place]} {cell}" if place < len(head) else cell for place, cell in enumerate(row)]
-        yield ", ".join(named), "row"

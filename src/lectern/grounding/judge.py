@@ -18,10 +18,9 @@ from lectern.grounding.evidence import evidence_for, in_its_measures
 from lectern.grounding.features import NEGATORS, compare, measure
 from lectern.grounding.weights import load_weights, weigh
 from lectern.ports.answering import Entailment
+from lectern.text.pieces import sentences_of
 from lectern.text.plain import squeezed, unattributed
-from lectern.text.sentences import sentences_of
-from lectern.text.wording import FUNCTION_WORDS
-from lectern.text.words import stems, telling_stems
+from lectern.text.words import FUNCTION_WORDS, stems, telling_stems
 
 log = logging.getLogger("lectern.judge")
 MOST_PASSAGE = 50_000  # characters; chunks are far smaller

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 
-from lectern.text.wording import FUNCTION_WORDS
+from lectern.text.blocks import blocks_of
+from lectern.text.words import FUNCTION_WORDS, letters_of
 
 SHARE = 0.06  # of a text's words: so many are another language's little ones only in that language,
 TIMES = 2  # and so many times as many as English ones; code and tables have few of either
@@ -16,8 +17,7 @@ FEWEST = 5  # below that it may be a name: Rio de Janeiro
 
 FILE = Path(__file__).parent / "little_words.txt"  # of languages that share our letters
 
-_CODE = re.compile(r"(?ms)^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)|`[^`\n]*`|\$[^$]*\$")  # and formulas
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_CODE = re.compile(r"`[^`\n]*`|\$[^$]*\$")  # and formulas, in the line
 _USUAL = frozenset("die do go id is la me no of on op or per set son sub to un van was we".split())  # in English too
 
 
@@ -32,7 +32,8 @@ def english(texts: Iterable[str]) -> bool:
 @lru_cache(maxsize=256)  # the passages that readers ask for come up again and again
 def _counted(text: str) -> tuple[int, int, int, int]:
     """Words, English little ones, others' little ones, and those in another script."""
-    words = _WORD.findall(_CODE.sub(" ", text).lower())
+    prose = "\n".join(block.text for block in blocks_of(text) if block.kind not in ("code", "formula"))
+    words = [word for word in letters_of(_CODE.sub(" ", prose).lower()) if len(word) > 1]
     ours, others = (sum(word in some for word in words) for some in (FUNCTION_WORDS, _others()))
     return len(words), ours, others, sum(not any(letter.isascii() for letter in word) for word in words)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_CODE = r"(?P<code>`+[^`\n]*`+)"  # `ranges[0]` cites nothing
-_MARKER = r"\[(?P<numbers>\d{1,4}(?:\s*,\s*\d{1,4})*)\](?!\()"  # nor does the text of a link
-_CODE_OR_MARKER = re.compile(f"{_CODE}|(?P<gap>[ \\t]*){_MARKER}")
+MARKER = r"\[\d{1,4}(?:\s*,\s*\d{1,4})*\](?!\()"  # the text of a link cites nothing
+_CODE = r"(?P<code>`+[^`\n]*`+)"  # nor does `ranges[0]`
+_CODE_OR_MARKER = re.compile(rf"{_CODE}|(?P<gap>[ \t]*)(?P<marker>{MARKER})")
 
 
 def numbers_in(text: str) -> list[int]:
     """The numbers that a text cites, by first mention."""
-    found = [int(part) for marker in _markers(text) for part in marker.group("numbers").split(",")]
+    found = [number for marker in _markers(text) for number in _numbers(marker)]
     return list(dict.fromkeys(found))
 
 
@@ -32,7 +32,7 @@ def renumbered(text: str, number: Callable[[int], int | None]) -> str:
     def replace(marker: re.Match[str]) -> str:
         if marker.group("code") is not None:
             return marker.group()
-        kept = [number(int(part)) for part in marker.group("numbers").split(",")]
+        kept = [number(cited) for cited in _numbers(marker)]
         shown = "".join(f"[{one}]" for one in dict.fromkeys(kept) if one is not None)
         return f"{marker.group('gap')}{shown}" if shown else ""  # the gap goes with the marker, and nothing else
 
@@ -41,3 +41,7 @@ def renumbered(text: str, number: Callable[[int], int | None]) -> str:
 
 def _markers(text: str) -> list[re.Match[str]]:
     return [found for found in _CODE_OR_MARKER.finditer(text) if found.group("code") is None]
+
+
+def _numbers(marker: re.Match[str]) -> list[int]:
+    return [int(part) for part in marker.group("marker")[1:-1].split(",")]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lectern.text.wording import FUNCTION_WORDS, stem
+from lectern.text.words import FUNCTION_WORDS, stem
 
 CLOSE = 1e-6  # relative, for the sake of conversions alone: 2006 and 2007 are different years
 

@@ -6,18 +6,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from lectern.text.markers import MARKER
+from lectern.text.sentences import ends_abbreviated
+
 _FENCE = re.compile(r"(`{3,}|~{3,})")
-_MARKERS = r"(?:\s*\[\d{1,4}(?:\s*,\s*\d{1,4})*\](?!\())*"
+_MARKERS = rf"(?:\s*{MARKER})*"
 _ON = r"(?:[^\s\[|]|\[[^\d\s])"  # something else begins: no marker, nor what may yet be one, nor a table's next cell
 _END = re.compile(rf"[.!?…]+[\"'”’)*_`]*{_MARKERS}(?=\s+{_ON})|[。！？۔]{_MARKERS}(?={_ON})|{_MARKERS}(?=\n)")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Fig|Eq|No|Dr|Mr|Ms|Mrs|Prof|St|ca?|approx|resp|al)|\b[A-Z])\.$"
-)
 _NUMBERING = re.compile(r"^\s*(?:[-*+]\s+)?\d{1,3}[.)]$")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DraftSentence:
     """A sentence, list line or listing, and the white space before it."""
 
     lead: str
@@ -30,21 +30,21 @@ class SentenceStream:
     def __init__(self) -> None:
         self._held = ""
 
-    def feed(self, text: str) -> list[Piece]:
+    def feed(self, text: str) -> list[DraftSentence]:
         """What is complete now."""
         self._held += text.replace("\r\n", "\n")
-        found: list[Piece] = []
-        while (piece := self._next()) is not None:
-            found.append(piece)
+        found: list[DraftSentence] = []
+        while (sentence := self._next()) is not None:
+            found.append(sentence)
         return found
 
-    def flush(self) -> list[Piece]:
+    def flush(self) -> list[DraftSentence]:
         """What is left at the end, complete or not."""
         found = self.feed("\n\n")
         rest, self._held = self._held, ""
-        return [*found, *([_piece(rest)] if rest.strip() else [])]
+        return [*found, *([_sentence(rest)] if rest.strip() else [])]
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> DraftSentence | None:
         body = self._held.lstrip()
         begin = len(self._held) - len(body)
         if not body:
@@ -52,9 +52,9 @@ class SentenceStream:
         end = self._fence_end(body) if _FENCE.match(body) else self._sentence_end(body)
         if end is None:
             return None
-        piece = _piece(self._held[: begin + end])
+        sentence = _sentence(self._held[: begin + end])
         self._held = self._held[begin + end :]
-        return piece
+        return sentence
 
     @staticmethod
     def _fence_end(body: str) -> int | None:
@@ -72,17 +72,12 @@ class SentenceStream:
         for end in _END.finditer(body):
             head = body[: end.end()]
             inside_code = body[: end.start()].count("`") % 2 and "\n" not in body[: end.start()]
-            if (
-                inside_code
-                or not head.strip()
-                or _NUMBERING.match(head)
-                or _ABBREVIATION.search(body[: end.start() + 1])
-            ):
+            if inside_code or not head.strip() or _NUMBERING.match(head) or ends_abbreviated(body, end.start() + 1):
                 continue
             return end.end()
         return None
 
 
-def _piece(text: str) -> Piece:
+def _sentence(text: str) -> DraftSentence:
     bare = text.lstrip()
-    return Piece(text[: len(text) - len(bare)], bare.rstrip())
+    return DraftSentence(text[: len(text) - len(bare)], bare.rstrip())

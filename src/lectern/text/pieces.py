@@ -1,0 +1,181 @@
+"""One reading of a passage: the pieces that state something each by itself, in order. A piece is a sentence of prose,
+a sentence of a list item, a row of a table, a listing, a heading or a formula. It knows where it stands in the passage,
+and what it needs from its surroundings to be understood: the line that introduces it, the head of its table, the
+heading above."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, groupby
+from typing import Literal
+
+from lectern.text.blocks import CACHED_PASSAGES, Block, Line, blocks_of
+from lectern.text.plain import plain
+from lectern.text.sentences import sentence_spans, states
+
+PieceKind = Literal["sentence", "item", "row", "code", "heading", "formula", "link"]
+
+_TASK = re.compile(r"(?i)\b(exercises?|try (it|this|with)|reflect\w*|quiz|check your|your turn|practice|homework)\b")
+_LINK = re.compile(r"[\s*_~]*!?\[[^\]\n]*\]\([^)\n]*\)[\s*_~.,;]*")
+_MARKUP = re.compile(r"!\[|</?[A-Za-z!]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of a passage."""
+
+    kind: PieceKind  # a link is a line that only points elsewhere, or shows a picture
+    text: str  # as the passage shows it: signs at the heads of lines left off, lines of prose joined by a blank
+    start: int  # in the passage
+    end: int
+    block: Block  # what it is a part of
+    lead: str = ""  # of an item or listing: the line that introduces it; of a listing else the last sentence before it
+    head: str = ""  # of a row: the head of its table
+    heading: str = ""  # the nearest above it inside the passage
+    task: bool = False  # set to the reader: it tells nobody anything
+
+    @property
+    def plain(self) -> str:
+        """The text without markup."""
+        return plain(self.text)
+
+    @property
+    def states(self) -> bool:
+        """Whether it is prose that says something to whoever reads it alone."""
+        return self.kind in ("sentence", "item") and not self.task and states(self.text)
+
+
+@lru_cache(maxsize=CACHED_PASSAGES)
+def read(passage: str) -> tuple[Piece, ...]:
+    """The pieces of a passage, in order."""
+    reader = _Reader()
+    return tuple(piece for block in blocks_of(passage) for piece in reader.pieces(block))
+
+
+def sentences_of(passage: str) -> list[str]:
+    """What a passage states in sentences, in order; tasks set to the reader are left out."""
+    return [piece.text for piece in read(passage) if piece.states]
+
+
+def cells_of(row: str) -> str:
+    """A row of a table without its outer bars."""
+    return row.strip().removeprefix("|").removesuffix("|").strip()
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Goes from block to block and remembers what the next one needs."""
+
+    _heading: str = ""
+    _task: bool = False
+    _lead: str = ""  # the line that introduces what comes next
+    _last: str = ""  # the last sentence that states something
+    _in_list: bool = False
+
+    def pieces(self, block: Block) -> list[Piece]:
+        """The pieces of the next block."""
+        match block.kind:
+            case "paragraph" | "item":
+                return self._prose(block)
+            case "table":
+                return self._rows(block)
+            case "code":
+                return self._listing(block)
+            case "heading":
+                return self._section(block)
+            case "formula":
+                self._lead, self._in_list = "", False
+                return self._whole(block, "formula")
+
+    def _prose(self, block: Block) -> list[Piece]:
+        item = block.kind == "item"
+        if not item:
+            self._lead = ""
+        pieces = [self._piece(block, kind, *part, lead=self._lead if item else "") for kind, part in _parts(block)]
+        told = [piece.text for piece in pieces if piece.states]
+        self._last = told[-1] if told else self._lead
+        if not item:
+            self._lead = _introduction(pieces) if block.text.endswith(":") else ""
+        self._in_list = item
+        return pieces
+
+    def _rows(self, block: Block) -> list[Piece]:
+        self._lead, self._in_list = "", False
+        head = cells_of(block.lines[0].text) if block.headed else ""
+        rows = block.lines[1:] if block.headed else block.lines
+        return [self._piece(block, "row", cells_of(row.text), row.start, row.end, head=head) for row in rows]
+
+    def _listing(self, block: Block) -> list[Piece]:
+        lead = self._last if self._in_list else self._lead or self._last
+        self._lead, self._in_list = "", False
+        return self._whole(block, "code", lead=lead)
+
+    def _section(self, block: Block) -> list[Piece]:
+        self._lead = self._last = ""
+        self._in_list = False
+        if block.opens_section:
+            self._heading, self._task = block.text, _TASK.search(block.text) is not None
+        return self._whole(block, "heading")
+
+    def _whole(self, block: Block, kind: PieceKind, *, lead: str = "") -> list[Piece]:
+        if not block.lines:
+            return []
+        return [self._piece(block, kind, block.text, block.lines[0].start, block.lines[-1].end, lead=lead)]
+
+    def _piece(  # noqa: PLR0913  # all that differs between kinds
+        self, block: Block, kind: PieceKind, text: str, start: int, end: int, lead: str = "", head: str = ""
+    ) -> Piece:
+        return Piece(
+            kind=kind,
+            text=text,
+            start=start,
+            end=end,
+            block=block,
+            lead=lead,
+            head=head,
+            heading=self._heading,
+            task=self._task,
+        )
+
+
+def _introduction(paragraph: Sequence[Piece]) -> str:
+    """The last sentence of a paragraph, with a label in bold that stands before it: `**The arm.** It has:`."""
+    first = len(paragraph) - 1
+    while first and paragraph[first - 1].text.endswith(("*", "_")):
+        first -= 1
+    return " ".join(piece.text for piece in paragraph[first:])
+
+
+Part = tuple[str, int, int]  # a text, and where it begins and ends in the passage
+
+
+def _parts(block: Block) -> Iterator[tuple[PieceKind, Part]]:
+    """The sentences of a block of prose, and the lines in it that are none."""
+    sentence: PieceKind = "item" if block.kind == "item" else "sentence"
+    for is_link, lines in groupby(block.lines, key=_points):
+        if is_link:
+            yield from (("link", (line.text, line.start, line.end)) for line in lines)
+        else:
+            yield from ((sentence, part) for part in _sentences(list(lines)))
+
+
+def _points(line: Line) -> bool:
+    """Whether a line only points elsewhere, or is a tag or a picture."""
+    return _MARKUP.match(line.text) is not None or _LINK.fullmatch(line.text) is not None
+
+
+def _sentences(lines: Sequence[Line]) -> Iterator[Part]:
+    """The sentences of lines that belong together."""
+    text = " ".join(line.text for line in lines)
+    begins = list(accumulate((len(line.text) + 1 for line in lines), initial=0))[:-1]
+
+    def place(at: int) -> int:
+        number = bisect_right(begins, at) - 1
+        return lines[number].start + at - begins[number]
+
+    for start, end in sentence_spans(text):
+        yield text[start:end], place(start), place(end - 1) + 1

@@ -1,0 +1,21 @@
+"""Words: how texts are cut into them, and which of them tell nothing."""
+
+from __future__ import annotations
+
+from lectern.conversations.topics import topics_of
+from lectern.text.words import letters_of, parts_of, words_of
+
+NAMED = "cmd_vel2 isn't Ärger"
+
+
+def test_a_text_is_cut_into_words_in_three_ways() -> None:
+    """As it is written, by the parts of names, and by letters alone; in every script."""
+    assert words_of(NAMED) == ["cmd_vel2", "isn", "t", "Ärger"]
+    assert parts_of(NAMED) == ["cmd", "vel2", "isn", "t", "Ärger"]
+    assert letters_of(NAMED) == ["cmd", "vel", "isn", "t", "Ärger"]
+
+
+def test_topics_are_made_of_words_that_tell() -> None:
+    """Words that hold a sentence together, or ask, end a phrase and are in none; the parts of a book may be a topic."""
+    assert topics_of(["Which call gives up a Nav2 goal?"]) == "Nav2 goal, call"
+    assert topics_of(["Please explain the lessons of chapter 7."]) == "chapter 7, lessons"
