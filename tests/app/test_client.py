@@ -222,6 +222,7 @@ async def test_a_stream_that_is_left_is_ended(pair: Pair) -> None:
     events = pair.there.stream(QUESTION, book="alpha")
     first = await anext(events)
     await events.aclose()  # type: ignore[attr-defined]  # an async generator
+    await pair.there.ask(QUESTION, book="alpha")  # a run that went on would have its reply by now
 
     assert first.kind == "state"
     assert (await pair.there.threads.list()).heads == ()

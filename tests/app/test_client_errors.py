@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -110,6 +111,20 @@ async def test_a_server_that_stops_in_the_middle_is_a_provider_error(length: dic
     assert asked == ["POST /chat/stream", "POST /chat/runs/r/cancel", "DELETE /threads/s"]
 
 
+async def test_a_stream_that_is_left_is_ended_on_the_server() -> None:
+    """The run is cancelled, and the thread that the server made for it deleted; one of the caller's stays."""
+    stream = answer("200 OK", "text/event-stream", BEGUN)
+    done = answer("204 No Content", "text/plain", "")
+    async with scripted(stream, done, done, stream, done) as (url, asked), connect(url) as there:
+        for thread in (None, str(uuid.uuid4())):
+            events = there.stream(QUESTION, thread=thread)
+            await anext(events)
+            await events.aclose()  # type: ignore[attr-defined]  # an async generator
+
+    first = ["POST /chat/stream", "POST /chat/runs/r/cancel"]
+    assert asked == [*first, "DELETE /threads/s", *first]
+
+
 @pytest.mark.parametrize(
     ("status", "event", "kind"),
     [("running", "progress", errors.ProviderError), ("cancelled", "finished", errors.JobCancelled)],
@@ -170,7 +185,7 @@ async def test_an_address_where_nobody_listens_is_a_provider_error() -> None:
         pass
     async with connect(url) as there:
         for call in (there.books(), anext(there.stream(QUESTION))):
-            with pytest.raises(errors.ProviderError, match="lectern serve") as refused:
+            with pytest.raises(errors.ProviderError, match=r"nothing answers at .*`lectern serve`") as refused:
                 await call
             assert refused.value.provider == "lectern server"
             assert url in str(refused.value)
