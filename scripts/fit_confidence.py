@@ -42,7 +42,7 @@ WORDS = ("covered", "together", "pairs")  # signals that need no cosine
 FROM = (
     "Fitted by scripts/fit_confidence.py on four books (robolearn, handbook, curriculum, either half of squad2) "
     "and small parts of them; each book, class and tier has the same say, small parts a quarter. "
-    "Figures: docs/confidence.md."
+    "Figures: docs/benchmarks/confidence.md."
 )
 STARTS = {  # fingerprint, cosines that count 0 and 1, floor
     "openai": ("openai/text-embedding-3-small/1536", 0.05, 1.0, 0.1),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,25 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 def cli_page() -> str:
     """Every command with its arguments and options."""
     group: Any = typer.main.get_command(app)
-    lines = ["# Commands", "", "Made from the code by `make docs`.", ""]
-    codes = "0 worked, 2 a mistake you can mend, 3 a provider or server failed, 4 refused (`ask`), 130 interrupted"
+    lines = ["# Commands", "", "Generated from the code by `make docs`.", ""]
+    codes = "0 worked, 2 a mistake that you can fix, 3 a provider or server failed, 4 refused (`ask`), 130 interrupted"
     lines += [f"Exit codes: {codes}.", ""]
     for name, command in sorted(_commands(group, "lectern")):
         lines += [f"## {name}", "", command.help.split("\n\n")[0], "", "| | | default |", "|---|---|---|"]
         for parameter in command.params:
             option = parameter.opts[0].startswith("-")
             shown = f"`{'`, `'.join(parameter.opts)}`" if option else f"`{parameter.name.upper()}`"
-            default = "" if parameter.default in (None, False) or parameter.required else f"`{parameter.default}`"
+            default = "" if parameter.default in (None, False) or parameter.required else _shown(parameter.default)
             lines.append(f"| {shown} | {parameter.help} | {default} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _shown(default: object) -> str:
+    """A default as it is typed."""
+    if isinstance(default, list):
+        return ", ".join(map(_shown, default))
+    return f"`{default.value if isinstance(default, Enum) else default}`"
 
 
 def _commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # click's, which typer hides
@@ -48,9 +56,14 @@ def _commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN4
 
 def settings_page() -> str:
     """Every variable that is read."""
-    lines = ["# Settings", "", "Made from the code by `make docs`. Read from the environment, then from `.env`.", ""]
+    lines = [
+        "# Settings",
+        "",
+        "Generated from the code by `make docs`. Read from the environment, then from `.env`.",
+        "",
+    ]
     lines += [
-        "Unknown names that begin with `LECTERN_` are refused at start-up.",
+        "An unknown name that begins with `LECTERN_` is an error at start-up.",
         "",
         "| variable | | default |",
         "|---|---|---|",
@@ -67,16 +80,16 @@ def http_page() -> str:
     lines = [
         "# HTTP",
         "",
-        "Made from the code by `make docs`; the running server describes itself in full at `/docs`.",
+        "Generated from the code by `make docs`. The running server has the full description at `/docs`.",
         "",
     ]
-    lines += ["Errors are `application/problem+json`. A refusal is no error: it is a reply, with status 200.", ""]
+    lines += ["Errors are `application/problem+json`. A refusal is not an error: it is a reply with status 200.", ""]
     lines += ["| | | |", "|---|---|---|"]
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             does = " ".join(operation["description"].split())
             lines.append(f"| `{method.upper()} {path}` | {does} | `{operation['operationId']}` |")
-    lines += ["", "Headers of responses, named for each operation in `openapi.json`:", "", "| | |", "|---|---|"]
+    lines += ["", "Response headers; `openapi.json` lists them for each operation:", "", "| | |", "|---|---|"]
     lines += [f"| `{name}` | {one['description']} |" for name, one in described["components"]["headers"].items()]
     return "\n".join([*lines, ""])
 

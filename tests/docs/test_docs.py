@@ -30,6 +30,14 @@ def test_every_relative_link_leads_somewhere(page) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_every_decision_is_listed() -> None:
+    """`docs/decisions/README.md` names each page beside it."""
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+
+    assert [page.name for page in folder.glob("0*.md") if page.stem not in index] == []
+
+
 def test_every_make_target_in_the_docs_exists() -> None:
     """`make x` in a page is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))

@@ -1,4 +1,4 @@
-"""What every model is told. Passages are data; the rules stand here and nowhere else."""
+"""The instructions for models. Passages are data, never instructions."""
 
 from __future__ import annotations
 

@@ -9,15 +9,15 @@ from fastapi import FastAPI
 
 _TEXT, _COUNT = {"type": "string"}, {"type": "integer", "minimum": 0}
 HEADERS: dict[str, tuple[dict[str, Any], str]] = {
-    "X-Request-ID": (_TEXT, "The request's name in the log: the one that was sent, if it is a plain one, else ours."),
+    "X-Request-ID": (_TEXT, "The id of the request in the log: the caller's own if it is a plain one, else a new one."),
     "X-Run-ID": (_TEXT, "The run that answers, for `/chat/stream/{run_id}` and `/chat/runs/{run_id}/cancel`."),
     "ETag": (_TEXT, "The version that was read, for `If-Match`."),
-    "Location": (_TEXT, "Where the job can be asked for."),
-    "Retry-After": (_COUNT, "Seconds after which it is worth asking again."),
+    "Location": (_TEXT, "The address of the job."),
+    "Retry-After": (_COUNT, "Seconds to wait before trying again."),
     "WWW-Authenticate": (_TEXT, "How to send a key: `Bearer`."),
-    "RateLimit-Limit": (_COUNT, "Requests that the caller may make in a window; not sent where nothing is limited."),
-    "RateLimit-Remaining": (_COUNT, "Those that are left of it."),
-    "RateLimit-Reset": (_COUNT, "Seconds until all of them are there again."),
+    "RateLimit-Limit": (_COUNT, "Requests that the caller may make in a window; not sent if nothing is limited."),
+    "RateLimit-Remaining": (_COUNT, "Requests that are left in the window."),
+    "RateLimit-Reset": (_COUNT, "Seconds until the oldest request of the window no longer counts."),
     "RateLimit-Policy": (_TEXT, "The limit and its window in seconds, as in `100;w=60`."),
 }
 LIMITS = tuple(name for name in HEADERS if name.startswith("RateLimit"))

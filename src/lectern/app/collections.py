@@ -1,6 +1,5 @@
-"""The shelf: every collection there is, opened when it is first needed. A book is served with the embedder that its
-vectors are of, whatever the settings name now; where that embedder cannot run, nothing is touched and the error says
-what can be done."""
+"""All collections, each opened when it is first needed. A book is served with the embedder that made its vectors, even
+if the settings name another one now. If that embedder cannot run, nothing is changed and the error says what to do."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ class OpenCollections:
         self.current = current
 
     async def serving(self, entry: BookEntry) -> Serving:
-        """Where this book's readers are served from."""
+        """What this book's readers are served from."""
         if entry.manifest.book_id in self._damaged:
             raise IndexDamaged(
                 f"the index of {entry.manifest.book_id!r} does not hold what it should; run: lectern doctor --mend"
@@ -44,14 +43,15 @@ class OpenCollections:
         return Serving(embedder=self._embedders[entry.fingerprint], index=index)
 
     async def index(self, collection: str) -> ChunkIndex:
-        """The index of a collection that exists."""
+        """The index of an existing collection."""
         if collection not in self._indexes:
             opened = self._open_index(collection, None)
             self._indexes[collection] = await self._stack.enter_async_context(opened)
         return self._indexes[collection]
 
     async def verify(self, entry: BookEntry) -> bool:
-        """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
+        """Whether the index holds as many chunks as the ledger says. A book that fails is not served until it
+        passes."""
         book_id = entry.manifest.book_id
         where = ChunkFilter(book_id=book_id)
         try:
@@ -63,7 +63,7 @@ class OpenCollections:
         return sound
 
     def trust(self, book_id: str) -> None:
-        """Serve a book although it could not be verified: somebody else is changing it."""
+        """Serve a book that could not be verified because another process is changing it."""
         self._damaged.discard(book_id)
 
     def _embedder(self, entry: BookEntry) -> Embedder:

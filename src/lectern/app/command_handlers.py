@@ -1,5 +1,5 @@
-"""Commands carried out: a typed command in, lines of plain JSON out. A command that finds the home free is carried out
-in its own process, and while a server owns the home, in that server, by the same code."""
+"""Runs commands: a typed command in, lines of plain JSON out. If the home is free, a command runs in its own process.
+While a server owns the home, the command runs in that server, with the same code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HANDLERS: dict[type[commands.Command], Handler] = {}
 
 
 def run(command: commands.Command, lectern: Lectern) -> AsyncIterator[Line]:
-    """Carry a command out, line by line."""
+    """Run a command and yield its lines."""
     return _HANDLERS[type(command)](lectern, command)
 
 
@@ -179,7 +179,7 @@ async def _cancel_job(lectern: Lectern, command: commands.CancelJob) -> AsyncIte
 
 
 async def _end_lost_jobs(lectern: Lectern) -> None:
-    """What a killed process left is not running, whatever its record says; a server has looked when it started."""
+    """Mark jobs that a killed process left as ended; a server did this when it started."""
     if not lectern.app.serving:
         await lectern.jobs.take_up()
 
@@ -198,7 +198,7 @@ async def _start_job(lectern: Lectern, command: commands.StartJob) -> AsyncItera
 
 
 async def _order(lectern: Lectern, command: commands.StartJob) -> JobOrder:
-    """The job that is asked for; whoever sits at the terminal may name any folder."""
+    """The job that is asked for. A user at the terminal may name any folder."""
     from lectern.domain.jobs import JobOrder
     from lectern.reading.names import slugged
 

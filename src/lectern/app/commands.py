@@ -1,5 +1,6 @@
-"""What a command asks for, as values. The terminal makes one and has it carried out in its own process, or sends it to
-the server that owns the home; `command_handlers` does it either way. Nothing heavy is imported here."""
+"""Commands as values. The terminal makes one and runs it in its own process, or sends it to the server that owns the
+home. `command_handlers` runs it in both cases. Nothing heavy is imported here. Each class says what its lines
+contain."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ class JudgedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrate:
-    """What calibrating a book came to."""
+    """The figures of a calibration."""
 
     book: str | None = None
     questions: tuple[JudgedQuestion, ...] = ()
@@ -121,14 +122,14 @@ class ShowJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelJob:
-    """A job that was ended, or had ended before."""
+    """The job that was cancelled, or had ended before."""
 
     job_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartJob:
-    """A job that a server goes on with; without one it is done here and now."""
+    """A job on the server; without a server it runs here and now."""
 
     book: str
     source: str | None = None
@@ -164,14 +165,14 @@ class RotateKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeKey:
-    """The key, which opens nothing any more."""
+    """The key, which is revoked now."""
 
     key_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteKey:
-    """The key as it was, and how many conversations went with it."""
+    """The key as it was, and how many conversations were deleted with it."""
 
     key_id: str
 
@@ -190,7 +191,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListThreads:
-    """The local owner's conversations, the last used first, a line each."""
+    """The local owner's conversations, the most recently used first, a line each."""
 
     limit: int = 20
 
@@ -213,7 +214,7 @@ class ExportThread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteThread:
-    """The id of a conversation of which nothing is left."""
+    """The id of the conversation that was deleted."""
 
     thread_id: str
 
@@ -240,7 +241,7 @@ def to_json(command: Command) -> dict[str, Any]:
 
 
 def from_json(name: str, body: object) -> Command:
-    """The command that was sent; one that this version does not know is an error in words."""
+    """The command that was sent; an unknown command is an error."""
     from pydantic import TypeAdapter, ValidationError
 
     if name not in COMMANDS:

@@ -1,11 +1,6 @@
-"""The parts that settings choose between: who embeds, and where chunks are kept. Each vendor is imported only when it
-is named.
-
-Who has a part in answering, as the settings name them: the model behind an endpoint or the offline one, the judge,
-the policy of confidence. Opened with the first question, because a search needs none of them.
-
-Ingestion put together: the workbench that fits the process, and the jobs on one database.
-"""
+"""Builds the parts that the settings name: embedder and index; answerer, judge and confidence policy; the worker and
+the jobs. Parts for answering are built for the first question, because a search needs none of them. A vendor's package
+is imported only if a setting names it."""
 
 from __future__ import annotations
 
@@ -49,7 +44,7 @@ STATED, WRITTEN = "The lamp is lit at nine.", "In the evening, at nine, somebody
 
 
 class Parts:
-    """Builds parts, and closes them with the stack."""
+    """Builds embedders and indexes, and closes them with the stack."""
 
     def __init__(
         self, settings: Settings, home: Home, engine: AsyncEngine, stack: AsyncExitStack, *, serving: bool = False
@@ -114,7 +109,7 @@ class Parts:
 
 
 def openai_key(settings: Settings) -> str:
-    """The key for OpenAI, whose keys have a shape; a compatible endpoint has keys of its own, or none."""
+    """The key for OpenAI, checked for its form. Another endpoint has keys of any form, or none."""
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
     if settings.openai_base_url is not None:
         return key or "none"
@@ -127,7 +122,7 @@ def openai_key(settings: Settings) -> str:
 
 
 def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> AskDeps:
-    """What answering needs, as the settings name it; what has to be closed is closed with the stack."""
+    """What answering needs, as the settings name it; the stack closes what must be closed."""
     locator = LocalAnswerLocator()
     answerer = _answerer(settings, locator, closing)
     quoting = answerer.model == MODEL_NAME
@@ -155,7 +150,7 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closi
 
 
 async def load_models(deps: AskDeps, embedder: Embedder) -> None:
-    """Have every network of this machine loaded that a question will need; no provider is called."""
+    """Load every local network that a question will need; no provider is called."""
     if isinstance(embedder, LocalEmbedder):
         await embedder.embed([STATED], purpose="question")
     await deps.judge.judge(STATED, [WRITTEN])
@@ -203,7 +198,7 @@ def _added(settings: Settings) -> str:
 
 
 async def open_ingest_deps(parts: Parts, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
-    """Everything an ingestion works with; what a kill left half done is completed first."""
+    """What an ingestion needs; what a killed process left unfinished is completed first."""
     embedder = parts.embedder()
     name = collection_name(parts.settings.collection_stem, embedder.fingerprint)
     index = await stack.enter_async_context(parts.index(name, embedder.dimensions))
@@ -223,7 +218,7 @@ async def open_ingest_deps(parts: Parts, stack: AsyncExitStack, rules: ReadingRu
 
 @asynccontextmanager
 async def _worker(*, serving: bool) -> AsyncIterator[Worker]:
-    """A command works where it is; a server has the heavy part done in a process of its own."""
+    """A command works in its own process; a server uses a separate worker process."""
     if not serving:
         yield InProcess()
         return
@@ -237,7 +232,7 @@ async def _worker(*, serving: bool) -> AsyncIterator[Worker]:
 
 
 def build_jobs(engine: AsyncEngine, ingest_deps: IngestDeps, settings: Settings, *, serving: bool) -> Jobs:
-    """Jobs whose records are kept in this database."""
+    """Jobs whose records are in this database."""
     from lectern.jobs.sources import check_roots
 
     if serving:
@@ -247,7 +242,7 @@ def build_jobs(engine: AsyncEngine, ingest_deps: IngestDeps, settings: Settings,
 
 
 def _portable(embedder: Embedder) -> bool:
-    """The local model computes, so it goes where computing disturbs nobody; the others wait for a provider."""
+    """Whether an embedder belongs in the worker process: the local model computes, the others wait for a provider."""
     from lectern.models.local.embedder import LocalEmbedder
 
     return isinstance(embedder, LocalEmbedder)

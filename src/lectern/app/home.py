@@ -1,5 +1,5 @@
-"""LECTERN_HOME: the folder that holds everything local. It has one owner at a time, because the embedded index and
-SQLite do."""
+"""LECTERN_HOME: the folder for all local files. One process owns it at a time, because the embedded index and SQLite
+allow no more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENV_FILE = ".env"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAddress:
-    """Where a server takes commands of this machine, and the token that lets them in."""
+    """Where a server accepts commands of this machine, and the token that they need."""
 
     url: str
     token: str
@@ -29,7 +29,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the local files are."""
+    """The paths of the local files."""
 
     path: Path
 
@@ -45,11 +45,11 @@ class Home:
 
     @property
     def calibrations(self) -> Path:
-        """What `lectern calibrate` found out, a file a book."""
+        """The folder of calibrations, one file for each book."""
         return self.path / "calibrations"
 
     def server(self) -> ServerAddress | None:
-        """Where the server that owns this folder listens, if one does."""
+        """The address of the server that owns this folder, if there is one."""
         try:
             left = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
             owner = (self.path / OWNER).read_text(encoding="utf-8").strip()
@@ -61,7 +61,7 @@ class Home:
 
     @contextlib.contextmanager
     def serving(self, url: str, token: str) -> Iterator[None]:
-        """Tell commands where the server is, until the block is left; only this user may read it."""
+        """Write down the server's address for commands while the block runs; only this user may read it."""
         file = self.path / SERVER
         file.unlink(missing_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -74,7 +74,7 @@ class Home:
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[None]:
-        """Be the owner until the block is left; a second process gets an error that names the first."""
+        """Own the home while the block runs; a second process gets an error that names the owner."""
         file = self.path / OWNER
         with file.open("a+", encoding="utf-8") as handle:
             if not _lock(handle.fileno()):
@@ -91,8 +91,8 @@ class Home:
 
 
 def configured_home() -> Path | None:
-    """LECTERN_HOME from the environment or `.env`, without the other settings: a command that goes through a server has
-    no use for them."""
+    """LECTERN_HOME from the environment or `.env`, without the other settings: a command that goes through a server
+    does not need them."""
     value = os.environ.get(VARIABLE)
     if not value and Path(ENV_FILE).is_file():
         from dotenv import dotenv_values
@@ -102,7 +102,7 @@ def configured_home() -> Path | None:
 
 
 def find_home(configured: Path | None, *, create: bool) -> Home:
-    """The configured folder, else the nearest `.lectern/` upward, else one here."""
+    """The configured folder, else the nearest `.lectern/` in this folder or above, else one here."""
     path = configured or _nearest() or Path.cwd() / FOLDER
     if create:
         try:

@@ -1,6 +1,6 @@
-"""The end of a key. First it opens nothing; then what it has under way is ended, here at once and in other processes
-within about a second; and where the operator wants nothing of it kept, what it has said goes, and the key last, so that
-whoever is broken off can begin again."""
+"""Revoking and deleting keys. The key is made invalid first. Then its runs and jobs are ended, here at once and in
+other processes within about a second. If it is to be deleted, its conversations are deleted next and the key last, so
+that an interrupted deletion can be repeated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lectern.store.keys import SqlKeys
 
 
 async def revoke_key(key_id: str, keys: SqlKeys, runs: Runs, jobs: Jobs) -> Key:
-    """Let a key open nothing, and end its runs and jobs. Its conversations stay, though nobody can read them."""
+    """Revoke a key, and end its runs and jobs. Its conversations stay, but nobody can read them."""
     key = await keys.revoke(key_id)
     await runs.end_all_of(key.owner)
     await jobs.cancel_all_of(key.owner)
@@ -19,7 +19,8 @@ async def revoke_key(key_id: str, keys: SqlKeys, runs: Runs, jobs: Jobs) -> Key:
 
 
 async def delete_key(key_id: str, keys: SqlKeys, runs: Runs, jobs: Jobs) -> tuple[Key, int]:
-    """The same, and nothing is left of it but an id that nobody gets again; how many conversations went."""
+    """Revoke a key and delete everything of it except its id, which nobody gets again; returns how many conversations
+    were deleted."""
     key = await revoke_key(key_id, keys, runs, jobs)
     gone = await runs.conversations.threads.forget(key.owner)
     await jobs.records.forget_keys(key.owner)

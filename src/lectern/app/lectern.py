@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Lectern:
-    """Books in, questions answered. Made by `open_lectern`."""
+    """Ingests books and answers questions. Made by `open_lectern`."""
 
     def __init__(self, app: Application) -> None:
         self.app = app  # the parts behind it, for commands, servers and measurements
@@ -37,7 +37,7 @@ class Lectern:
     async def ingest(
         self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental", replace: bool = False
     ) -> IngestionJob:
-        """Bring the index to what the folder says; `replace` goes on although it looks like another book."""
+        """Bring the index up to date with the folder; `replace` continues even if it looks like another book."""
         job: IngestionJob | None = None
         async with aclosing(self.ingesting(folder, book=book, mode=mode, replace=replace)) as events:  # type: ignore[type-var]  # an async generator
             async for event in events:
@@ -49,7 +49,7 @@ class Lectern:
     def ingesting(
         self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental", replace: bool = False
     ) -> AsyncIterator[JobEvent]:
-        """`ingest` as it goes on: the plan, the progress, and last the job."""
+        """`ingest` with its events: the plan, the progress, and last the job."""
         request = IngestRequest(folder=Path(folder), book_id=book, mode=mode, replace=replace)
         return self.app.jobs.ingesting(request)
 
@@ -65,7 +65,7 @@ class Lectern:
         offset: int = 0,
         expand: int = 0,
     ) -> Findings:
-        """The passages of a book that are nearest to a text; `limit` is 1 to 20, `expand` reads their neighbours."""
+        """The passages of a book that are nearest to a text; `limit` is 1 to 20, `expand` adds their neighbours."""
         if not 1 <= limit <= SEARCH_LIMIT:
             raise BadInput(f"limit must be 1 to {SEARCH_LIMIT}, not {limit}", field="limit")
         query = SearchQuery(
@@ -90,8 +90,8 @@ class Lectern:
         history: Sequence[Exchange] = (),
         thread: str | None = None,
     ) -> Reply:
-        """An answer made of the book, or a refusal. With a `thread` (a UUID v4) the turn is stored there and follows up
-        on those before it; without one nothing is stored, and `history` are the turns that a follow-up may lean on."""
+        """An answer from the book, or a refusal. With a `thread` (a UUID v4) the turn is stored there and can refer to
+        those before it. Without one nothing is stored, and `history` has the earlier turns of the conversation."""
         reply: Reply | None = None
         events = self._events(text, _in_book(scope, book), top_k, similarity_threshold, history, thread, stream=False)
         async with aclosing(events):  # type: ignore[type-var]  # an async generator
@@ -112,7 +112,7 @@ class Lectern:
         history: Sequence[Exchange] = (),
         thread: str | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """`ask` as it comes: states, evidence, checked text, and last the reply."""
+        """`ask` with its events: states, evidence, checked text, and last the reply."""
         return self._events(text, _in_book(scope, book), top_k, similarity_threshold, history, thread, stream=True)
 
     async def _events(  # noqa: PLR0913  # one parameter for each thing that can be asked for
@@ -164,7 +164,7 @@ class Lectern:
         return await self.app.library.book(book)
 
     async def remove(self, book: str) -> int:
-        """Take a book out of the index, not off the disk; how many chunks that were."""
+        """Remove a book from the index, not from the disk; returns how many chunks were removed."""
         entry = await self.book(book)
         deps = self.app.ingest_deps
         async with deps.locks.alone(entry.manifest.book_id):
@@ -179,21 +179,21 @@ class Lectern:
         return await calibrate(source, self.app.home.calibrations, book=book, questions=questions)
 
     def doctor(self, *, mend: bool = False) -> AsyncIterator[Finding]:
-        """Every disagreement between index and ledger; with `mend` each is put right."""
+        """Every disagreement between index and ledger; with `mend` each is repaired."""
         from lectern.ingestion.doctor import examine
 
         return examine(self.app.ingest_deps, mend=mend)
 
     @property
     def threads(self) -> OwnThreads:
-        """The conversations of this terminal, or this program."""
+        """The conversations of this terminal or program."""
         from lectern.app.threads import OwnThreads
 
         return OwnThreads(self.app.conversations.threads)
 
     @property
     def jobs(self) -> Jobs:
-        """The ingestions that are queued and running, and the records of all."""
+        """Queued and running ingestions, and the records of all."""
         return self.app.jobs
 
 

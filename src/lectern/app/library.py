@@ -1,4 +1,4 @@
-"""Reading indexed books: whole, by lesson, by chunk, by outline. Every read names a book."""
+"""Reading indexed books: all of a book, a lesson, a chunk or the outline. Every read names a book."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lectern.retrieval.scope import resolve, resolve_book
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookLibrary:
-    """What can be read of indexed books without asking anything."""
+    """What can be read of indexed books without a search."""
 
     ledger: Ledger
     collections: Collections
@@ -31,11 +31,11 @@ class BookLibrary:
         return await self.ledger.books()
 
     async def book(self, book: str | None = None, readable: frozenset[str] | None = None) -> BookEntry:
-        """The book that is meant by this name, or by none, among those that may be read."""
+        """The book with this name, or without a name the default one, among those that may be read."""
         return await resolve_book(book, self.ledger, self.settings.default_book, readable)
 
     async def book_id(self, book: str | None, readable: frozenset[str] | None) -> str:
-        """Its name: what is read afterwards names the book, and so needs no look at who may read it."""
+        """The id of that book. Later reads use the id, so they need not check again who may read it."""
         return (await self.book(book, readable)).manifest.book_id
 
     async def default_id(self, readable: frozenset[str] | None = None) -> str | None:
@@ -46,11 +46,11 @@ class BookLibrary:
             return None
 
     async def book_ids(self) -> tuple[str, ...]:
-        """The names of all indexed books."""
+        """The ids of all indexed books."""
         return tuple(entry.manifest.book_id for entry in await self.books())
 
     async def chunks(self, book: str | None = None, parent_doc_id: str | None = None) -> list[StampedChunk]:
-        """Every chunk of a book, or of one of its lessons, that the index really holds."""
+        """Every chunk of a book, or of one of its lessons, that the index actually holds."""
         entry = await self.book(book)
         serving = await self.collections.serving(entry)
         where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
@@ -110,12 +110,12 @@ class BookLibrary:
         return outline_of(entry.manifest, records.values())
 
     async def resolve(self, scope: Scope, readable: frozenset[str] | None = None) -> ResolvedScope:
-        """What a reader's scope means: the book, and the filters checked against it."""
+        """A reader's scope, resolved: the book, and the filters checked against it."""
         return await resolve(scope, self.ledger, self.settings.default_book, readable)
 
 
 def _is_uuid(text: str) -> bool:
-    """Engines refuse any other name; to a reader it is simply unknown."""
+    """Whether a text is a UUID. Engines reject any other id; for a reader it is simply unknown."""
     try:
         return str(UUID(text)) == text
     except ValueError:

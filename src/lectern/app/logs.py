@@ -1,7 +1,8 @@
-"""Log lines for programs and for people: one JSON object a line, or one readable line on a terminal. What a reader or a
-book wrote is data, escaped and on one line; secrets are taken out wherever they come from.
+"""Log lines: one JSON object a line, or one readable line on a terminal. Text of readers and books is escaped and kept
+on one line. Known secrets are removed.
 
-One log line a question: how it ended, how sure, how long. Its text is there only where the operator asks for it.
+Each question has one line: how it ended, the confidence, the times. It contains the question's text only if the
+operator asks for it.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ log = structlog.get_logger("lectern.questions")
 
 
 class Redaction:
-    """Takes known secrets, and whatever looks like a key, out of a line."""
+    """Removes known secrets, and everything that looks like a key, from a line."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
 
     def __call__(self, _: WrappedLogger, __: str, event: EventDict) -> EventDict:
-        """The line without them."""
+        """The line without secrets."""
         return {name: self._clean(value) for name, value in event.items()}
 
     def _clean(self, value: object) -> object:
@@ -47,7 +48,7 @@ class Redaction:
 
 
 def configure(form: LogFormat, *, secrets: Iterable[str] = (), level: int = logging.INFO) -> None:
-    """Send every line of this process, ours and the libraries', to stderr in one form."""
+    """Send every log line of this process, also those of libraries, to stderr in one form."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -86,7 +87,7 @@ def _rendered(form: LogFormat) -> list[structlog.typing.Processor]:
 
 
 def _on_one_line(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A terminal must not be steered by what a reader typed; a traceback keeps its lines."""
+    """Escape control characters, so that a reader's text cannot control a terminal; a traceback keeps its lines."""
     return {
         name: _CONTROL.sub(_escaped, value) if isinstance(value, str) and name != "exception" else value
         for name, value in event.items()
@@ -98,13 +99,13 @@ def _escaped(character: re.Match[str]) -> str:
 
 
 class QuestionLog:
-    """Watches questions and writes their lines."""
+    """Writes one line for each question."""
 
     def __init__(self, *, with_text: bool) -> None:
         self._with_text = with_text
 
     def __call__(self, ended: Ended) -> None:
-        """One question has its reply, or will have none."""
+        """Write the line of a question that has ended."""
         line: dict[str, object] = {"outcome": ended.outcome}
         if ended.run_id is not None:
             line |= {"run_id": ended.run_id, "thread": ended.thread_id}

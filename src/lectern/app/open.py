@@ -1,5 +1,5 @@
-"""The composition root: here, and nowhere else, adapters meet flows. Parts are opened in order and closed in reverse;
-what only some commands need is made when it is first used."""
+"""The composition root: opens the parts that the settings name and connects adapters with flows, with the help of
+`factories`. Parts are closed in reverse order. What only some commands need is made when it is first used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Application:
-    """The parts of one process, put together."""
+    """All parts of one process."""
 
     def __init__(  # one for each thing that is opened first
         self,
@@ -56,7 +56,7 @@ class Application:
 
     @cached_property
     def jobs(self) -> Jobs:
-        """The ingestions that are queued and running, and the records of all."""
+        """Queued and running ingestions, and the records of all."""
         from lectern.app.factories import build_jobs
 
         jobs = build_jobs(self.engine, self.ingest_deps, self.settings, serving=self.serving)
@@ -65,14 +65,14 @@ class Application:
 
     @cached_property
     def keys(self) -> SqlKeys:
-        """Who may use the API over HTTP."""
+        """The keys of the API."""
         from lectern.store.keys import SqlKeys
 
         return SqlKeys(self.engine)
 
     @cached_property
     def ask_deps(self) -> AskDeps:
-        """What an answer needs; a search needs none of it, so it is made for the first question."""
+        """What answering needs; made for the first question, because a search needs none of it."""
         from lectern.answering.desk import Library
         from lectern.app.factories import build_ask_deps
 
@@ -86,7 +86,7 @@ class Application:
         return build_ask_deps(self.settings, library, self.policy_of, self.stack)
 
     def ask(self, question: Question) -> AsyncIterator[ReplyEvent]:
-        """Answer a question, event by event; a refusal points only to books that its reader may read."""
+        """Answer a question, event by event; a refusal names only books that the reader may read."""
         from lectern.answering.ask import ask
 
         deps = self.ask_deps
@@ -99,7 +99,8 @@ class Application:
         return ask(question, deps)
 
     async def policy_of(self, book_id: str) -> ConfidencePolicy:
-        """How confidence is worked out for a book: by what `calibrate` stored for it, else by what is shipped."""
+        """The confidence policy of a book: with the calibration that `calibrate` stored for it, else with the shipped
+        one."""
         from lectern.confidence.calibration import stored
         from lectern.confidence.policies import policy_for
 
@@ -109,12 +110,12 @@ class Application:
 
     @property
     def conversations(self) -> Conversations:
-        """Conversations, each within its owner."""
+        """The conversations, each within its owner."""
         return self.runs.conversations
 
     @property
     def runs(self) -> Runs:
-        """The questions that are being answered in conversations."""
+        """The questions in conversations that are being answered."""
         return self.runs_on(self.engine)
 
     def runs_on(self, engine: AsyncEngine) -> Runs:
@@ -133,7 +134,7 @@ class Application:
         return self.runs_on(await self._memory())
 
     async def end_runs(self) -> None:
-        """Let answers that are being made come to their end, for as long as the settings allow."""
+        """Let answers in progress finish, for as long as the settings allow."""
         await asyncio.gather(*(runs.close(self.settings.shutdown_grace) for runs in self._runs.values()))
 
     async def warm(self) -> None:
@@ -162,8 +163,8 @@ class Application:
 async def open_application(
     settings: Settings | None = None, *, create: bool = True, rules: ReadingRules | None = None, serving: bool = False
 ) -> AsyncIterator[Application]:
-    """The parts that the settings name; with `create=False` no folder is left where nothing was indexed. `rules` are
-    for those who measure other sizes of chunks; `serving` is for a process that answers while it ingests."""
+    """The parts that the settings name. With `create=False` no folder is created if nothing is indexed. `rules` are for
+    measurements with other chunk sizes; `serving` is for a process that answers while it ingests."""
     from lectern.app.factories import Parts, open_ingest_deps
     from lectern.store.database import database_url, open_database, sqlite_url
 
@@ -188,6 +189,6 @@ async def open_application(
 
 @asynccontextmanager
 async def open_lectern(settings: Settings | None = None, *, create: bool = True) -> AsyncIterator[Lectern]:
-    """Lectern on the parts that the settings name; with `create=False` no folder is left where nothing was indexed."""
+    """Lectern with the parts that the settings name. With `create=False` no folder is created if nothing is indexed."""
     async with open_application(settings, create=create) as app:
         yield Lectern(app)

@@ -22,7 +22,7 @@ UNSEEN = {"KEY", "DATABASE", "LIMITS"}  # words of the variables whose values ma
 
 
 def _listed(given: object) -> object:
-    """A list as people write it in a variable: with commas."""
+    """A list as it is written in a variable: separated by commas."""
     return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
 
 
@@ -51,12 +51,12 @@ def _redis(given: SecretStr) -> SecretStr:
 
 
 def _folders(given: object) -> object:
-    """Folders as a PATH lists them."""
+    """Folders as PATH lists them."""
     return tuple(part for part in given.split(os.pathsep) if part.strip()) if isinstance(given, str) else given
 
 
 def _bars(given: object) -> object:
-    """Three bars as people write them: `0.85/5, 0.75/3, 0.60/2`."""
+    """Three pairs, as they are written in a variable: `0.85/5, 0.75/3, 0.60/2`."""
     if not isinstance(given, str):
         return given
     parts = [part.partition("/") for part in given.split(",")]
@@ -87,45 +87,47 @@ class Settings(BaseSettings):
     )
 
     home: Path | None = Field(
-        default=None, description="Folder that holds everything local; default: the nearest .lectern/ upward."
+        default=None, description="Folder for all local files; default: the nearest .lectern/ in this folder or above."
     )
     embedder: Literal["local", "openai", "cohere"] = Field(
         default="local", description="Who turns text into vectors: local, openai or cohere (needs `lectern[cohere]`)."
     )
-    default_book: str | None = Field(default=None, description="The book that is meant when several are indexed.")
+    default_book: str | None = Field(
+        default=None, description="The book to use when several are indexed and none is named."
+    )
     books: Folders = Field(
         default=(),
-        description="Folders below which an ingestion over HTTP may read books, separated as in PATH; default: none.",
+        description="Folders below which books may be ingested over HTTP, separated as in PATH; default: none.",
     )
     refusal: str = Field(
         default="I couldn't find that information in the book.",
         min_length=1,
-        description="The sentence of a refusal.",
+        description="The text of a refusal.",
     )
     disclaimer: str = Field(
         default="The book covers this only in part, so check the sources.",
         min_length=1,
         description="The sentence that opens an answer of low confidence.",
     )
-    max_file_mib: float = Field(default=5, gt=0, le=100, description="Lessons larger than this are refused.")
+    max_file_mib: float = Field(
+        default=5, gt=0, le=100, description="Largest file of a lesson, in MiB; a larger one is rejected."
+    )
     answerer: Literal["auto", "openai", "offline"] = Field(
         default="auto",
-        description="Who answers: auto is the endpoint where a key or OPENAI_BASE_URL is set, else the offline model.",
+        description="What answers: openai, offline, or auto (openai if a key or OPENAI_BASE_URL is set, else offline).",
     )
     confidence: Literal["calibrated", "thresholds", "relevance"] = Field(
-        default="calibrated", description="How confidence is worked out: calibrated, thresholds or relevance."
+        default="calibrated", description="How confidence is computed: calibrated, thresholds or relevance."
     )
     thresholds: Bars = Field(
         default=(),
-        description="What high, medium and low take under thresholds, as average similarity/chunks; "
+        description="Policy thresholds: the average similarity/chunks that high, medium and low need; "
         "default: 0.85/5, 0.75/3, 0.60/2.",
     )
-    temperature: float = Field(default=0.1, ge=0, le=1, description="How freely the model words its answers, 0 to 1.")
-    max_tokens: int | None = Field(
-        default=None, ge=1, description="The most tokens of an answer; default: the model's."
-    )
+    temperature: float = Field(default=0.1, ge=0, le=1, description="Temperature of the language model, 0 to 1.")
+    max_tokens: int | None = Field(default=None, ge=1, description="Maximum tokens of an answer; default: the model's.")
     instructions: Path | None = Field(
-        default=None, description="A file whose text is added to the model's instructions, never in their place."
+        default=None, description="A file whose text is added to the model's instructions; it does not replace them."
     )
     turn_budget: float = Field(default=60, gt=0, description="Seconds that a turn may take, tool calls included.")
     database_url: SecretStr | None = Field(
@@ -134,31 +136,38 @@ class Settings(BaseSettings):
         description="A PostgreSQL database instead of the SQLite file in the home (needs `lectern[server]`).",
     )
     max_turns: int = Field(
-        default=50, ge=0, validation_alias="AGENT_MAX_TURNS", description="Turns of a conversation; 0 for no limit."
+        default=50,
+        ge=0,
+        validation_alias="AGENT_MAX_TURNS",
+        description="Maximum turns of a conversation; 0 for no limit.",
     )
     thread_wait: float = Field(
         default=30, ge=0, le=600, description="Seconds that a question waits for the one before it in its conversation."
     )
-    max_runs: int = Field(default=200, ge=1, description="Questions that one server answers at a time.")
-    max_runs_per_key: int = Field(default=100, ge=1, description="The same, of one key or reader.")
+    max_runs: int = Field(default=200, ge=1, description="Maximum questions that one server answers at a time.")
+    max_runs_per_key: int = Field(
+        default=100, ge=1, description="Maximum questions of one key or reader that one server answers at a time."
+    )
     retention_days: float | None = Field(
-        default=None, gt=0, description="Conversations that were not used for so long are deleted; default: never."
+        default=None, gt=0, description="Days after which an unused conversation is deleted; default: never."
     )
     log_format: Literal["auto", "json", "console"] = Field(
-        default="auto", description="Log lines as json or for people (console); auto: for people on a terminal."
+        default="auto", description="Form of log lines: json, console (readable) or auto (console on a terminal)."
     )
-    log_questions: bool = Field(default=False, description="Write what readers asked into the log, too.")
+    log_questions: bool = Field(default=False, description="Also log the text of questions.")
     shutdown_grace: float = Field(
-        default=10, ge=0, le=300, description="Seconds that a stopping server gives to answers that are being made."
+        default=10, ge=0, le=300, description="Seconds that a stopping server waits for answers in progress."
     )
     request_timeout: float = Field(
         default=20, gt=0, le=600, description="Seconds that a client may take to send a request."
     )
     rate_limit: int = Field(
-        default=100, ge=0, description="Requests a minute of one key, or without keys of one address; 0 for no limits."
+        default=100,
+        ge=0,
+        description="Requests a minute for one key, or without keys for one address; 0 for no limits.",
     )
     reader_rate_limit: int = Field(
-        default=30, ge=0, description="The same, of one reader of a publishable key; 0 for no more than the key's."
+        default=30, ge=0, description="Requests a minute for one reader of a publishable key; 0 for the key's limit."
     )
     limits_url: Annotated[SecretStr, AfterValidator(_redis)] | None = Field(
         default=None,
@@ -166,13 +175,15 @@ class Settings(BaseSettings):
         "default: each on its own.",
     )
     proxies: Annotated[Names, AfterValidator(_networks)] = Field(
-        default=(), description="Proxies whose X-Forwarded-For is believed: addresses or networks, with commas."
+        default=(), description="Proxies whose X-Forwarded-For is trusted: addresses or networks, separated by commas."
     )
     hosts: Annotated[Names, AfterValidator(_hosts)] = Field(
-        default=(), description="Host names that the server answers to, besides this machine's own, with commas."
+        default=(),
+        description="Host names that the server answers to, besides this machine's own, separated by commas.",
     )
     origins: Annotated[Names, AfterValidator(_origins)] = Field(
-        default=(), description="Origins of pages that may use the API, besides publishable keys', with commas."
+        default=(),
+        description="Origins of pages that may use the API, besides those of publishable keys, separated by commas.",
     )
     top_k: int = Field(
         default=5, ge=1, le=100, validation_alias="AGENT_TOP_K", description="Passages retrieved for a question."
@@ -182,7 +193,7 @@ class Settings(BaseSettings):
         ge=0,
         le=1,
         validation_alias="AGENT_SCORE_THRESHOLD",
-        description="The least cosine of a passage; default: the embedder's calibrated floor.",
+        description="Lowest similarity (cosine) of a passage; default: the embedder's calibrated floor.",
     )
     openai_model: str = Field(
         default="gpt-4o-mini", validation_alias="OPENAI_MODEL", description="The language model that answers."
@@ -211,16 +222,16 @@ class Settings(BaseSettings):
         default="documentation",
         validation_alias="QDRANT_COLLECTION_NAME",
         pattern=r"^[A-Za-z0-9_-]{1,100}$",
-        description="What the collection's name begins with.",
+        description="First part of the collection's name.",
     )
 
     def secrets(self) -> list[str]:
-        """What must never be shown."""
+        """Values that must never be shown."""
         return [value.get_secret_value() for _, value in self if isinstance(value, SecretStr)]
 
 
 def load_settings() -> Settings:
-    """The settings, or an error that names the variable to mend."""
+    """The settings, or an error that names the wrong variable."""
     _refuse_unknown()
     try:
         return Settings()

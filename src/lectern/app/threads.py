@@ -1,5 +1,4 @@
-"""Conversations put together: the store and the log on one database, the answers of the staff, replies as they are
-shown."""
+"""Builds conversations on one database: the store, the turn log, the leases, and how a reply is rendered."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def build_runs(
     answering: Answering,
     watchers: Sequence[Watcher],
 ) -> Runs:
-    """Conversations kept in this database."""
+    """Runs whose conversations are stored in this database."""
     leases = Leases(engine)
     conversations = Conversations(
         threads=SqlThreads(engine, leases),
@@ -53,7 +52,7 @@ async def turn_in_thread(  # noqa: PLR0913  # one parameter for each thing that 
     *,
     stream: bool,
 ) -> AsyncIterator[ReplyEvent]:
-    """One turn of the local owner's: the events of its answer. It is stored before they end."""
+    """One turn of the local owner: the events of its answer. It is stored before they end."""
     request = TurnRequest(
         owner=LOCAL_OWNER,
         thread_id=checked_id(thread_id),
@@ -72,19 +71,19 @@ async def turn_in_thread(  # noqa: PLR0913  # one parameter for each thing that 
 
 
 def render(reply: Reply, book_id: str, thread_id: str) -> Json:
-    """A reply as it is shown and kept."""
+    """A reply as it is shown and stored."""
     return ChatResponse.of(reply, book_id=book_id, session_id=thread_id).model_dump(mode="json")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnThreads:
-    """One owner's conversations; from Python and the terminal the local one's."""
+    """One owner's conversations; from Python and the terminal, those of the local owner."""
 
     store: ThreadStore
     owner: str = LOCAL_OWNER
 
     async def list(self, *, limit: int = 20, cursor: str | None = None) -> ThreadPage:
-        """The last used first."""
+        """The owner's conversations, the most recently used first."""
         return await self.store.heads(self.owner, limit=limit, cursor=cursor)
 
     async def read(self, thread_id: str, *, before: int | None = None) -> Thread:
@@ -92,13 +91,13 @@ class OwnThreads:
         return await self.store.thread(self.owner, thread_id, before=before)
 
     async def turns(self, thread_id: str) -> tuple[Turn, ...]:
-        """Every turn, each with its reply as it was shown."""
+        """Every turn of a conversation, each with its reply as it was shown."""
         return await self.store.turns(self.owner, thread_id)
 
     async def edit(self, thread_id: str, change: ThreadEdit) -> ThreadHead:
-        """Another title or other metadata."""
+        """Change the title or metadata of a conversation."""
         return await self.store.edit(self.owner, thread_id, change)
 
     async def delete(self, thread_id: str) -> None:
-        """Remove a thread and all that belongs to it."""
+        """Delete a conversation and everything that belongs to it."""
         await self.store.delete(self.owner, thread_id)

@@ -1,5 +1,5 @@
-"""Following an author's edits: every pause in them is worth an ingestion. The watch begins before the first one, so
-nothing is missed that is written while it runs."""
+"""Ingests again when an author edits: each pause in the edits starts an ingestion. Watching begins before the first
+ingestion, so no edit is missed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Failed = Callable[[str], None]
 
 
 class Watch:
-    """What was edited below some folders, gathered until somebody asks."""
+    """The edits below some folders, collected until they are asked for."""
 
     def __init__(self) -> None:
         self._paths: set[Path] = set()
@@ -34,7 +34,7 @@ class Watch:
         self._error: Exception | None = None
 
     async def edits(self, within: float | None = None) -> frozenset[Path]:
-        """The paths of the edits since this was last asked; waits for some, at most so many seconds."""
+        """The paths edited since the last call; waits for some, at most this many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._news.wait()
@@ -46,7 +46,7 @@ class Watch:
         return found
 
     async def begun(self) -> None:
-        """Wait until every edit from now on is seen."""
+        """Wait until every further edit is seen."""
         await self._begun.wait()
         if self._error is not None:
             raise self._error
@@ -71,7 +71,7 @@ class Watch:
 
 @asynccontextmanager
 async def watching(*folders: Path) -> AsyncIterator[Watch]:
-    """Watch these folders while the block runs: every edit from its first line on is seen."""
+    """Watch these folders while the block runs; no edit is missed from its first line on."""
     watch = Watch()
     gathering = asyncio.create_task(watch.gather(folders))
     try:
@@ -83,7 +83,8 @@ async def watching(*folders: Path) -> AsyncIterator[Watch]:
 
 
 async def follow_books(lectern: Lectern, done: Done, failed: Failed) -> None:
-    """Keep every indexed book up to date while its author edits it, until cancelled; books that come later, too."""
+    """Keep every indexed book up to date while its author edits it, until cancelled; also books that are added
+    later."""
     told: set[str] = set()
     while True:
         try:
@@ -97,7 +98,7 @@ async def follow_books(lectern: Lectern, done: Done, failed: Failed) -> None:
 
 
 async def _follow(lectern: Lectern, done: Done, failed: Failed) -> None:
-    """The same for the books that there are now; first what was edited before the watch began."""
+    """Keep the present books up to date; first ingest what was edited before the watch began."""
     sources = await _sources(lectern)
     if not sources:
         await asyncio.sleep(LOOK_AGAIN)
@@ -111,7 +112,7 @@ async def _follow(lectern: Lectern, done: Done, failed: Failed) -> None:
 
 
 async def _busy(lectern: Lectern, book_id: str, folder: Path, done: Done, failed: Failed) -> bool:
-    """Ingest a book; whether it has to be tried again, because another job may have begun before the edit."""
+    """Ingest a book; returns whether it has to be tried again, because another job may have begun before the edit."""
     try:
         done(await lectern.ingest(folder, book=book_id))
     except Busy:
@@ -122,7 +123,7 @@ async def _busy(lectern: Lectern, book_id: str, folder: Path, done: Done, failed
 
 
 def said(exc: Exception) -> str:
-    """What went wrong, in one line."""
+    """An error in one line."""
     return str(exc) if isinstance(exc, LecternError) else f"{type(exc).__name__}: {exc}"
 
 
@@ -136,5 +137,5 @@ async def _sources(lectern: Lectern) -> dict[str, Path]:
 
 
 def _folders(entries: Iterable[BookEntry]) -> dict[str, Path]:
-    """Where books lie that are still there."""
+    """The folders of books that still exist."""
     return {entry.manifest.book_id: path for entry in entries if (path := Path(entry.source)).is_dir()}

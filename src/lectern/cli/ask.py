@@ -24,7 +24,7 @@ def ask(
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold", help="The least similarity (cosine) of a passage, 0 to 1; default: the embedder's."
+            "--threshold", help="Lowest similarity (cosine) of a passage, 0 to 1; default: the embedder's floor."
         ),
     ] = None,
     *,
@@ -32,7 +32,7 @@ def ask(
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Answer a question from the book, with citations; exit 4 where the book does not say."""
+    """Answer a question from the book, with citations; exit 4 if the book does not say."""
     command = Ask(text=question, scope=scope, top_k=top_k, similarity_threshold=threshold)
     reply = carry(run_one(command, direct=direct))
     if json:

@@ -78,7 +78,7 @@ def lesson(
 
 
 def chunks(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
-    """List every chunk that the index really holds; with --json one object a line."""
+    """List every chunk that the index actually holds; with --json one object a line."""
     for line in carry(run_all(ListChunks(book=one_book(book, named)), direct=direct)):
         if json:
             print_json(line)

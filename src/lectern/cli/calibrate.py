@@ -15,7 +15,8 @@ from lectern.cli.render import carry, print_json
 Questions = Annotated[
     Path | None,
     typer.Option(
-        "--questions", help="A queries.jsonl whose lines have `text` and `answerable`; else the book is asked."
+        "--questions",
+        help="A queries.jsonl whose lines have `text` and `answerable`; default: questions made from the book.",
     ),
 ]
 SHOWN = {

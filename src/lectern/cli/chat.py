@@ -34,14 +34,14 @@ NUMBERS = ("tier", "chapter-min", "chapter-max", "lesson")  # filters whose valu
 
 @with_scope
 def chat(
-    session: Annotated[str | None, typer.Argument(help="A conversation to go on with; see `lectern threads`.")] = None,
+    session: Annotated[str | None, typer.Argument(help="A conversation to continue; see `lectern threads`.")] = None,
     *,
     scope: Scope,
-    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing of this conversation.")] = False,
+    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Store nothing of this conversation.")] = False,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Talk with a book: questions one after the other, follow-ups included. `/help` lists what else can be typed."""
+    """Have a conversation with a book, follow-ups included. `/help` lists what else can be typed."""
     try:
         thread_id = checked_id(session) if session else str(uuid.uuid4())
     except BadInput as exc:

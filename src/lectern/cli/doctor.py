@@ -14,11 +14,11 @@ from lectern.cli.render import carry, print_json
 
 def doctor(
     *,
-    mend: Annotated[bool, typer.Option("--mend", help="Put right what is found, and forget unused vectors.")] = False,
+    mend: Annotated[bool, typer.Option("--mend", help="Repair what is found, and delete unused vectors.")] = False,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Compare index and ledger, chunk by chunk; exit 2 where something is wrong and was not mended."""
+    """Compare index and ledger, chunk by chunk; exit 2 if something is wrong and was not repaired."""
     findings = carry(run_all(Doctor(mend=mend), direct=direct))
     if json:
         print_json(findings)

@@ -33,11 +33,12 @@ Set = Annotated[Path, typer.Argument(help="A question set whose gold has charact
 BookFolder = Annotated[
     Path | None, typer.Option("--book", help="The folder that gold documents lie in, if not beside the set.")
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Index again; use nothing from an earlier run.")]
 FailUnder = Annotated[
     str | None,
     typer.Option(
-        "--fail-under", help="The least that hybrid must reach in every set, as recall@5=0.8,mrr@10=0.6; below: exit 2."
+        "--fail-under",
+        help="The lowest figures that hybrid may have in any set, as recall@5=0.8,mrr@10=0.6; below: exit 2.",
     ),
 ]
 Picture = Annotated[Path | None, typer.Option("--picture", help="Write a bar chart (SVG) to this file.")]
@@ -72,7 +73,7 @@ def chunking(
 @app.command("compare")
 def compare(
     before: Annotated[str, typer.Argument(metavar="RUN", help="A run's number, or its file.")],
-    after: Annotated[str, typer.Argument(metavar="RUN", help="The run to hold against it.")],
+    after: Annotated[str, typer.Argument(metavar="RUN", help="The run to compare with it.")],
     *,
     json: Json = False,
 ) -> None:

@@ -16,14 +16,19 @@ Set = Annotated[Path, typer.Argument(help="A question set whose questions have `
 BookFolder = Annotated[
     Path | None, typer.Option("--book", help="The book's folder, if it is not `docs` or corpus.jsonl in the set.")
 ]
-Sample = Annotated[int | None, typer.Option("--sample", min=1, help="Ask only so many of the questions, by chance.")]
-Seed = Annotated[int, typer.Option("--seed", help="Which of them.")]
+Sample = Annotated[int | None, typer.Option("--sample", min=1, help="Ask only this many questions, chosen at random.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random choice.")]
 HalfName = Annotated[
     str | None,
     typer.Option("--half", help="fitted or other: every second article, as scripts/fit_offline.py cuts them."),
 ]
-Gate = Annotated[bool, typer.Option("--gate/--no-gate", help="Without the gate the offline writer answers everything.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
+Gate = Annotated[
+    bool,
+    typer.Option(
+        "--gate/--no-gate", help="Refuse as for readers; without the gate the offline model answers everything."
+    ),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Index again; use nothing from an earlier run.")]
 
 
 def answers(  # noqa: PLR0913  # one parameter an option

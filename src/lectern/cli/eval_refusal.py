@@ -29,7 +29,7 @@ Look = Annotated[
     bool,
     typer.Option("--second-look", help="Have the answer locator read the passages too, as without a language model."),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Index anew; use nothing kept from an earlier run.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Index again; use nothing from an earlier run.")]
 
 
 def refusal(  # noqa: PLR0913  # one parameter an option

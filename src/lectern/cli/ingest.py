@@ -30,10 +30,10 @@ def ingest(  # noqa: PLR0913  # one parameter an option
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Go on although the folder looks like another book.")
+        bool, typer.Option("--replace", help="Continue even if the folder looks like another book.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and ingest again whenever the book is edited.")
+        bool, typer.Option("--watch", help="Keep running, and ingest again whenever the book is edited.")
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 when a file failed.")] = False,
     direct: Direct = False,

@@ -44,7 +44,7 @@ def show(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
 
 @app.command("cancel")
 def cancel(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
-    """End an ingestion; what was finished is kept."""
+    """Cancel an ingestion; what was finished is kept."""
     _print(carry(run_one(CancelJob(job_id=job_id), direct=direct)), json=json)
 
 
@@ -57,12 +57,12 @@ def start(
     mode: Annotated[str, typer.Option("--mode", help="incremental, full or recreate.")] = "incremental",
     *,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Go on although the folder looks like another book.")
+        bool, typer.Option("--replace", help="Continue even if the folder looks like another book.")
     ] = False,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Have a running server ingest a book, and do not wait for it; without one, ingest it here and now."""
+    """Start an ingestion on a running server and do not wait for it; without a server, ingest here and now."""
     if mode not in MODES:
         fail(f"--mode must be one of {', '.join(MODES)}, not {mode!r}", 2)
     if source is not None and not source.is_dir():

@@ -31,7 +31,7 @@ DEFAULT = [RightName.READ, RightName.CHAT]
 
 @app.command("create")
 def create(  # noqa: PLR0913  # one parameter for each thing a key has
-    name: Annotated[str, typer.Option("--name", help="What you will know it by.")],
+    name: Annotated[str, typer.Option("--name", help="A name for the key.")],
     book: Annotated[list[str] | None, typer.Option("--book", help="Only this book; may be repeated.")] = None,
     right: Annotated[
         list[RightName], typer.Option("--right", help="What it allows; may be repeated.", show_default="read, chat")
@@ -82,20 +82,22 @@ def list_keys(*, direct: Direct = False, json: Json = False) -> None:
 @app.command("rotate")
 def rotate(
     key_id: KeyId,
-    grace: Annotated[float, typer.Option("--grace", metavar="HOURS", help="Hours that the old text still works.")] = 0,
+    grace: Annotated[
+        float, typer.Option("--grace", metavar="HOURS", help="Hours that the old secret still works.")
+    ] = 0,
     expires: Days = None,
     *,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Give a key another text; its rights and its conversations stay. The old text stops at once."""
+    """Give a key a new secret; its rights and conversations stay. The old secret stops working at once."""
     order = RotateKey(key_id=key_id, grace=grace, days=expires)
     _print_issued(carry(run_one(order, direct=direct)), json=json)
 
 
 @app.command("revoke")
 def revoke(key_id: KeyId, *, direct: Direct = False, json: Json = False) -> None:
-    """Let a key open nothing any more, within 5 seconds on every server; what it has under way is ended."""
+    """Revoke a key, within 5 seconds on every server; its answers and ingestions in progress are cancelled."""
     gone = carry(run_one(RevokeKey(key_id=key_id), direct=direct))
     print_json(gone) if json else typer.echo(f"Revoked {key_id} ({gone['name']})")
 
@@ -108,7 +110,7 @@ def delete(
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Revoke a key and delete every conversation that it, or a reader of it, has had. Nothing brings them back."""
+    """Revoke a key and delete every conversation of the key and its readers. This cannot be undone."""
     if not yes and not confirmed(f"Delete key {key_id!r} and every conversation of it?"):
         fail("nothing was deleted; --yes deletes without asking", 2)
     gone = carry(run_one(DeleteKey(key_id=key_id), direct=direct))

@@ -12,7 +12,7 @@ import typer
 
 from lectern.domain.scope import Scope
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, the last line of stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, as the last line of stdout.")]
 Direct = Annotated[bool, typer.Option("--direct", help="Never go through a running server; fail if one owns the home.")]
 Book = Annotated[str | None, typer.Option("--book", help="The book's id; may be left out while only one is indexed.")]
 BookArgument = Annotated[

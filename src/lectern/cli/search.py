@@ -25,7 +25,7 @@ def search(  # noqa: PLR0913  # one parameter an option
     page: Annotated[int, typer.Option("--page", help="Which page; on a terminal Enter shows the next.")] = 1,
     mode: Annotated[str, typer.Option("--mode", help="hybrid, dense or lexical.")] = "hybrid",
     threshold: Annotated[
-        float | None, typer.Option("--threshold", help="The least similarity (cosine) of a result, 0 to 1.")
+        float | None, typer.Option("--threshold", help="Lowest similarity (cosine) of a result, 0 to 1.")
     ] = None,
     expand: Annotated[int, typer.Option("--expand", help="Neighbours to show around each result, 0 to 5.")] = 0,
     *,

@@ -31,7 +31,7 @@ def list_threads(
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """List conversations, the last used first."""
+    """List conversations, the most recently used first."""
     found = carry(run_all(ListThreads(limit=limit), direct=direct))
     if json:
         print_json(found)
@@ -80,7 +80,7 @@ def export(
 
 @app.command("delete")
 def delete(thread_id: ThreadId, *, direct: Direct = False, json: Json = False) -> None:
-    """Remove a conversation and all that belongs to it."""
+    """Delete a conversation and everything that belongs to it."""
     gone = carry(run_one(DeleteThread(thread_id=thread_id), direct=direct))
     print_json(gone) if json else typer.echo(f"Deleted {thread_id}")
 
@@ -93,7 +93,7 @@ def purge(
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Forget every owner's conversations that were not used for some days. Nothing brings them back."""
+    """Delete every owner's conversations that were not used for some days. This cannot be undone."""
     if not yes and not confirmed(f"Delete every conversation that was not used for {days} days?"):
         fail("nothing was deleted; --yes deletes without asking", 2)
     gone = carry(run_one(PurgeThreads(days=days), direct=direct))

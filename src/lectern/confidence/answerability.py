@@ -1,7 +1,7 @@
-"""A second look at the evidence, for a model that can only quote: a passage may be near to a question and still not
-answer it. The finder reads the best passages with the question, and what it says is weighed with what the policy of
-confidence said before and with whether the names of the question stand there at all. `scripts/fit_answerability.py`
-makes the weights in `answerability.json` and says from what."""
+"""Answerability: a second look at the evidence, for a model that can only quote. A passage can be near to a question
+and still not answer it. The answer locator reads the best passages with the question. Its estimates are combined with
+the policy's confidence, and with whether the best passage contains the names in the question.
+`scripts/fit_answerability.py` makes the weights in `answerability.json`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A book as it stands on disk: what its manifest says, where each lesson stands, and what a reader would see of
-it."""
+"""A book on disk: its manifest, the place of each lesson, and what is wrong with its files."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ class ModuleInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a lesson has whose front matter says nothing."""
+    """The values of a lesson whose front matter has none."""
 
     hardware_tier: int = 1
     proficiency_level: str = "A2"
@@ -57,7 +56,8 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonPlace:
-    """Where a lesson stands. Two files may have one place: every further one carries its path, so their ids differ."""
+    """Where a lesson is in the book. If two files have the same place, every further one carries its path, so that
+    their ids differ."""
 
     book_id: str
     module: str
@@ -70,13 +70,13 @@ class LessonPlace:
 
     @property
     def suffix(self) -> str:
-        """What both id strings get appended for a lesson whose place was taken."""
+        """What is appended to both id strings of a lesson whose place was taken."""
         return "" if self.doubled_by is None else f":{self.doubled_by}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonSource:
-    """All that is known of a lesson before its body is cut into chunks."""
+    """What is known of a lesson before its body is cut into chunks."""
 
     source_file: str  # POSIX path from the book's folder
     source_file_hash: str  # SHA-256 of the raw bytes
@@ -94,17 +94,17 @@ class LessonSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One line of the report: what is wrong with a file, where, and how to mend it."""
+    """One line of the report: what is wrong with a file, where, and how to fix it."""
 
     file: str
     line: int | None
-    message: str  # says what is wrong and how to mend it
+    message: str  # says what is wrong and how to fix it
     severity: Literal["warning", "error"]  # an error costs the file its place in the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """The whole folder, worked out on every run: each file is a lesson here or an error among the problems."""
+    """A whole folder, read again on every run. Each file is either a lesson here or an error among the problems."""
 
     manifest: Manifest
     lessons: tuple[LessonSource, ...]

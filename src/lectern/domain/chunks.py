@@ -1,6 +1,6 @@
-"""Chunk identity. An id names a *text* in a *lesson*: an unchanged chunk keeps its id (and its vectors) however the
-rest of the file moves, an edited one is a new chunk, and a text that occurs twice in a lesson is told apart by its
-count."""
+"""Chunks and their identity. An id names a *text* in a *lesson*. An unchanged chunk keeps its id and its vectors, even
+if the rest of the file moves. An edited chunk is a new chunk. If a text occurs twice in a lesson, a count is added to
+the id."""
 
 from __future__ import annotations
 
@@ -74,14 +74,15 @@ class Chunk:
     char_count: int
 
     def section_at(self, place: int) -> SectionMark | None:
-        """The section that a place in the text belongs to, where the chunk holds several."""
+        """The section at a position in the text, if the chunk contains several."""
         begun = [mark for mark in self.sections if mark.at <= place]
         return begun[-1] if begun else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """What depends on when and by what a chunk was indexed; left out when an index is compared with a fresh one."""
+    """What depends on when and by what a chunk was indexed. It is left out when an index is compared with a fresh
+    one."""
 
     version: int
     created_at: str

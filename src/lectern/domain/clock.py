@@ -1,4 +1,4 @@
-"""The one shape in which Lectern writes a moment: UTC, ISO 8601, milliseconds, `Z`."""
+"""Moments as Lectern writes them: UTC, ISO 8601, milliseconds, `Z`."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from datetime import UTC, datetime, timedelta
 
 
 def utc_now() -> str:
-    """This moment, as every payload, record and reply writes it."""
+    """This moment, in the form of payloads, records and replies."""
     return in_utc(datetime.now(UTC))
 
 
 def in_utc(moment: datetime) -> str:
-    """`moment` in the shape `2025-12-17T14:23:45.123Z`."""
+    """`moment` in the form `2025-12-17T14:23:45.123Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def days_ago(days: float) -> str:
-    """The moment so many days before this one."""
+    """The moment this many days ago."""
     return in_utc(datetime.now(UTC) - timedelta(days=days))
 
 
 def in_days(days: float) -> str:
-    """The moment so many days after this one."""
+    """The moment in this many days."""
     return in_utc(datetime.now(UTC) + timedelta(days=days))
 
 
 def seconds_between(first: str, last: str) -> float:
-    """How long it is from one moment to another, as they are written here."""
+    """The seconds from one written moment to another."""
     begun, ended = (datetime.fromisoformat(moment) for moment in (first, last))
     return max(0.0, (ended - begun).total_seconds())

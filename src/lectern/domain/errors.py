@@ -1,4 +1,4 @@
-"""Every error Lectern raises on purpose. The class says who can mend it, and so which status or exit code it becomes.
+"""Every error Lectern raises on purpose. The class says who can fix it, and gives the status and the exit code.
 
 LecternError
   BadInput            the caller can fix it         422 / exit 2
@@ -61,14 +61,14 @@ class BadInput(LecternError):
 
 
 class KeyUsed(BadInput):
-    """An idempotency key that came with other words before."""
+    """An idempotency key that was sent before with another request."""
 
     def __init__(self) -> None:
         super().__init__("this Idempotency-Key was used for another request; take a new one", field="Idempotency-Key")
 
 
 class UnknownBook(BadInput):
-    """A book that is not indexed, or that the caller may not read: the two look alike."""
+    """A book that is not indexed, or that the caller may not read. The error is the same for both."""
 
     status = 404
 
@@ -86,7 +86,7 @@ class UnknownLesson(BadInput):
 
 
 class UnknownThread(BadInput):
-    """A conversation that this owner does not have: somebody else's looks the same."""
+    """A conversation that this owner does not have. Another owner's conversation gives the same error."""
 
     status = 404
 
@@ -110,11 +110,11 @@ class UnknownKey(BadInput):
 
 
 class SourceError(LecternError):
-    """The book on disk is at fault; its author can mend it."""
+    """The book on disk is wrong; its author can fix it."""
 
 
 class BookNotFound(SourceError):
-    """The folder is missing, is no folder, or holds no lesson."""
+    """The folder does not exist, is not a folder, or has no lesson."""
 
 
 class BadManifest(SourceError):
@@ -122,27 +122,27 @@ class BadManifest(SourceError):
 
 
 class WrongBook(SourceError):
-    """The folder does not look like the book the ledger knows under this name."""
+    """The folder does not look like the book that the ledger knows under this name."""
 
 
 class ConfigError(LecternError):
-    """Settings, index or weights do not fit together; the operator can mend it."""
+    """Settings, index or weights do not fit together; the operator can fix it."""
 
     status = 409
 
 
 class IndexMismatch(ConfigError):
-    """The index was built by another embedder, or in an older shape."""
+    """The index was built by another embedder, or in an older format."""
 
 
 class IndexDamaged(ConfigError):
-    """The index's files do not load; never answered as if the book were empty."""
+    """The index's files do not load. The book is never treated as empty in this case."""
 
     status = 503
 
 
 class ModelDamaged(ConfigError):
-    """The local model's files are missing or are not the ones that were shipped."""
+    """The local model's files are missing, or are not those that were shipped."""
 
 
 class InUse(ConfigError):
@@ -150,31 +150,31 @@ class InUse(ConfigError):
 
 
 class Busy(LecternError):
-    """Something that excludes this request is under way."""
+    """A job or turn is in progress that excludes this request."""
 
     status = 409
 
 
 class Conflict(LecternError):
-    """The request does not fit what is there by now."""
+    """The request does not fit the present state."""
 
     status = 409
 
 
 class Unauthorised(LecternError):
-    """No key where one is needed, or one that is unknown, expired or revoked: all of them look alike."""
+    """No key where one is needed, or one that is unknown, expired or revoked. The error is the same for all."""
 
     status = 401
 
 
 class Forbidden(LecternError):
-    """A good key that lacks the right."""
+    """A valid key that lacks the right."""
 
     status = 403
 
 
 class TooMany(LecternError):
-    """A limit of requests is reached; `retry_after` seconds from now there is room again."""
+    """The rate limit is reached; another request is possible in `retry_after` seconds."""
 
     status = 429
     retryable = True
@@ -185,7 +185,7 @@ class TooMany(LecternError):
 
 
 class Overloaded(LecternError):
-    """More is under way than the server takes on."""
+    """The server has as much work as it accepts."""
 
     exit_code = 3
     status = 503
@@ -193,7 +193,7 @@ class Overloaded(LecternError):
 
 
 class StoreUnavailable(LecternError):
-    """The database does not answer; nothing of what was asked was kept."""
+    """The database does not answer; nothing of the request was stored."""
 
     exit_code = 3
     status = 503
@@ -201,7 +201,7 @@ class StoreUnavailable(LecternError):
 
 
 class ProviderError(LecternError):
-    """An embedder or a language model did not do its work."""
+    """An embedder or a language model failed."""
 
     exit_code = 3
     status = 503
@@ -225,39 +225,39 @@ class ProviderTimeout(ProviderError):
 
 
 class ProviderRefused(ProviderError):
-    """The provider rejects the request itself (key, model name, input); trying again will not help."""
+    """The provider rejects the request itself (key, model name, input); trying again does not help."""
 
     retryable = False
 
 
 class JobCancelled(LecternError):
-    """A job that somebody ended on purpose, to whoever waited for its result."""
+    """A job was cancelled; raised to callers that wait for its result."""
 
     status = 409
 
 
 class WorkerLost(LecternError):
-    """The process that reads and embeds died or hung."""
+    """The worker process died or did not answer."""
 
     status = 503
     exit_code = 3
 
 
 class Cancelled(LecternError):
-    """A run that was ended on request, or because the server stopped."""
+    """A run was cancelled on request, or because the server stopped."""
 
     status = 409
 
 
 class Unexpected(LecternError):
-    """Something that should not happen; the log has the details, the reader does not."""
+    """A fault of Lectern itself. The log has the details, the reader does not."""
 
     status = 500
     exit_code = 3
 
 
 class JobFailed(LecternError):
-    """A job that could not go on, to whoever follows it."""
+    """A job failed; raised to callers that follow it."""
 
 
 GOOD_KEY = (
@@ -267,7 +267,7 @@ GOOD_KEY = (
 
 
 class BadKey(Unauthorised):
-    """No key, or not a good one."""
+    """The key is missing or not valid."""
 
     def __init__(self, *, tried: bool) -> None:
         self.tried = tried  # something was sent: it may be a guess
@@ -279,15 +279,15 @@ class WrongOrigin(Forbidden):
 
 
 class OtherSignals(ConfigError):
-    """A calibration by signals that are not taken any more, or not yet."""
+    """A calibration that was made with other signals than those of this version."""
 
 
 class ToolsUnknown(ProviderError):
-    """The endpoint's model cannot call tools; it is asked again without."""
+    """The endpoint's model cannot call tools; it is asked again without them."""
 
 
 class CommandFailed(LecternError):
-    """What the server raised while it carried a command out."""
+    """The error that the server reported for a command."""
 
     def __init__(self, message: str, exit_code: int, *, typed: bool) -> None:
         self.exit_code = exit_code  # the server's, in place of the class's

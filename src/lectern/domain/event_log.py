@@ -1,5 +1,5 @@
-"""Events that are numbered and kept, so that whoever follows may drop out and come back by number. An event's id names
-its attempt, too: whoever comes back with one of another attempt, or of something else, begins at the beginning."""
+"""Numbered events that are kept, so that a client can disconnect and resume by number. An event's id also names its
+attempt. A client that resumes with an id of another attempt starts from the beginning."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ Event = TypeVar("Event")
 
 
 class EventLog(Generic[Event]):
-    """Something under way, and its events so far."""
+    """Work in progress, and its events so far."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.done = False  # no event will come any more
         self._attempt = secrets.token_hex(
             4
-        )  # a number would come again: after a stop in peace attempts are not counted
+        )  # a number would repeat: an attempt that a normal stop ended is not counted
         self._bell = asyncio.Event()
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
-        """The events after a number, each with its own, until the last; a number that was never given begins anew."""
+        """The events after a number, each with its own number, until the last. An unknown number starts from the
+        beginning."""
         after = after if after <= len(self.events) else 0
         while True:
             while after < len(self.events):
@@ -39,35 +40,34 @@ class EventLog(Generic[Event]):
             await self._bell.wait()
 
     def id_of(self, number: int) -> str:
-        """The id of an event, which no other attempt gives out."""
+        """The id of an event. No other attempt uses it."""
         return f"{self._attempt}-{number}"
 
     def place_of(self, last_event_id: str | None) -> int:
-        """Where to go on after an event; whoever has seen the end sees it again."""
+        """The number to continue after. A client that has seen the last event gets it again."""
         attempt, _, number = (last_event_id or "").partition("-")
         ours = attempt == self._attempt and number.isascii() and number.isdecimal()
         place = int(number) if ours else 0
         return 0 if place > len(self.events) else min(place, len(self.events) - self.done)
 
     async def over(self) -> None:
-        """Wait until no event will come any more."""
+        """Wait until the last event was added."""
         while not self.done:
             await self._bell.wait()
 
     def add(self, event: Event) -> None:
-        """One more event, for everybody who follows."""
+        """Add an event for all followers."""
         self.events.append(event)
         self._wake()
 
     def _wake(self) -> None:
-        """Wake everybody who follows."""
+        """Wake all followers."""
         self._bell.set()
         self._bell = asyncio.Event()
 
 
 class Poller:
-    """Hears, while something is under way here, what another process wrote down about it: one question a second for
-    all of it, and none while there is nothing."""
+    """Asks the database once a second, while there is work in progress here, what other processes wrote about it."""
 
     def __init__(self, under_way: Sized, listen: Callable[[], Awaitable[None]]) -> None:
         self._under_way = under_way
@@ -75,12 +75,12 @@ class Poller:
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        """Something is under way."""
+        """Start polling: there is work in progress."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._hear())
 
     async def close(self) -> None:
-        """Nothing will be under way any more."""
+        """Stop polling for good."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -92,5 +92,5 @@ class Poller:
                 await self._listen()
             except StoreUnavailable:
                 continue  # the next question may get through
-            except Exception:  # an ear that fell silent would be noticed by nobody
+            except Exception:  # nobody would notice that polling had stopped
                 log.exception("ends in other processes could not be asked for")

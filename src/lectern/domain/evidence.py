@@ -1,4 +1,4 @@
-"""What was found for a question, and how well it covers it."""
+"""What was found for a question, and how well it covers the question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSUFFICIENT_BELOW = 0.5999  # the most that a refusal may claim: just under the
 
 
 class Candidate(NamedTuple):  # a hundred a search: a frozen dataclass takes three times as long to make
-    """A chunk the index proposes, with both of its raw scores, whichever search proposed it."""
+    """A chunk that the index proposes, with both raw scores, whichever search proposed it."""
 
     id: ChunkId
     content_hash: str
@@ -49,7 +49,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """One search: its hits and all that was applied to get them."""
+    """The result of one search: its hits and everything that was applied to get them."""
 
     query: str
     mode: SearchMode
@@ -63,7 +63,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidenceMetrics:
-    """How well the dossier covers the question, in parts."""
+    """How well the dossier covers the question, in figures."""
 
     average_similarity: float
     min_similarity: float
@@ -75,7 +75,7 @@ class ConfidenceMetrics:
     should_answer: bool
 
     def refused(self) -> ConfidenceMetrics:
-        """The same evidence, judged not enough: level, decision and number always agree."""
+        """These metrics for a refusal, so that level, decision and number agree."""
         ceiling = min(self.confidence, INSUFFICIENT_BELOW)
         return replace(self, confidence=ceiling, confidence_level="insufficient", should_answer=False)
 

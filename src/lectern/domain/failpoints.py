@@ -1,5 +1,5 @@
-"""Named instants between two steps of a replacement. Nothing happens there, unless a crash test has asked to be told:
-it then kills the process on the spot, and the next one has to mend what is left."""
+"""Named points between two steps of a replacement. Nothing happens there, unless a crash test listens: it kills the
+process at that point, and the next process has to repair what is left."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _listener: Callable[[str], None] | None = None
 
 
 def reached(name: str) -> None:
-    """This instant has come."""
+    """Report that this point is reached."""
     if _listener is not None:
         _listener(name)
 
 
 def listen(listener: Callable[[str], None] | None) -> None:
-    """Be told of every instant from now on; None stops it."""
+    """Call this function at every point from now on; None stops it."""
     global _listener  # noqa: PLW0603  # one listener for the process is the point
     _listener = listener

@@ -1,5 +1,5 @@
-"""One ingestion, from plan to report. The plan and the events are plain values: a dry run is a plan that nobody
-carries out."""
+"""One ingestion, from its plan to its report. The plan and the events are plain values: a dry run is a plan that is not
+carried out."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class IngestionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """Lessons that change hands together: readers see all of it or nothing.
+    """Lessons that change together: readers see all of it or nothing.
 
-    Usually one file's new version for its old one. Lessons that trade places (a file inserted before them, two names
-    swapped) share ids while they change, so they are one replacement.
+    Usually this is one file's new version for its old one. Lessons that swap places (a file inserted before them, two
+    names exchanged) share ids while they change, so they are one replacement.
     """
 
     lessons: tuple[LessonSource, ...]  # what will stand there
@@ -66,7 +66,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionJob:
-    """The job as programs see it, running or ended."""
+    """A job as programs see it, running or ended."""
 
     job_id: int
     book_id: str
@@ -104,23 +104,23 @@ class JobOrder:
     replace: bool = False
 
     def same_work(self, other: JobOrder) -> bool:
-        """Whether both mean the same, in whatever words."""
+        """Whether both orders ask for the same work, even in different words."""
         mine = (self.book_id, self.folder, self.mode, self.replace)
         return mine == (other.book_id, other.folder, other.mode, other.replace)
 
     def same_words(self, other: JobOrder) -> bool:
-        """Whether one could be a second try of the other."""
+        """Whether one order could be a repeated request of the other."""
         mine = (self.book_id, self.source, self.mode, self.replace)
         return mine == (other.book_id, other.source, other.mode, other.replace)
 
     def in_words(self, message: str) -> str:
-        """A message for callers, who are told nothing of the machine but what they have said themselves."""
+        """A message for callers, in which the folder is named as the caller named it."""
         return message.replace(self.folder, self.source or "the book's folder") if self.folder else message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
-    """A job as the database keeps it, whoever carries it on."""
+    """A job as the database stores it, whichever process runs it."""
 
     job: IngestionJob
     order: JobOrder
@@ -131,7 +131,7 @@ class JobRecord:
 
     @property
     def open(self) -> bool:
-        """Whether it is still to come to an end."""
+        """Whether the job has not ended yet."""
         return self.job.status in OPEN
 
 
@@ -156,7 +156,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonsIndexed:
-    """One more batch of lessons is in the index, and the ledger says so."""
+    """Another batch of lessons is in the index and in the ledger."""
 
     job: IngestionJob
     done: int  # files of the plan that are done, of `total`
@@ -177,7 +177,7 @@ JobEvent = Planned | LessonsIndexed | Finished
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """A replacement written down before the index is touched, complete enough to be carried out again after a crash."""
+    """A replacement written down before the index is changed, complete enough to be applied again after a crash."""
 
     change: Change
     records: tuple[IngestionRecord, ...]
@@ -186,7 +186,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
-    """Intents that a killed process may have carried out, or not."""
+    """Intents that a killed process may or may not have applied."""
 
     number: int
     book_id: str

@@ -1,8 +1,8 @@
-"""API keys as values. A key is shown once, when it is made; what names it afterwards, in lists, logs and limits, is its
-id, which opens nothing. A publishable key stands in a page's source, so it is worth little: one book, reading and
-asking, from listed origins.
+"""API keys and callers as values. A key is shown once, when it is made. Afterwards its id names it in lists, logs and
+limits; the id alone gives no access. A publishable key is in a page's source, so it allows little: one book, reading
+and asking, from listed origins.
 
-Who asks, and what they may do. Decided once, at the door; everything behind it only compares.
+A caller is determined once, before any route. Everything after that compares with it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BOOK_LENGTH = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whoever stands behind a request."""
+    """The sender of a request, and what it may do."""
 
     owner: str  # of threads and runs; survives a key's rotation
     rights: frozenset[Right]
@@ -49,7 +49,7 @@ class Caller:
     nameless: bool = False  # a publishable key without a reader: may read, but no conversation is its own
 
     def may_read(self, book_id: str) -> bool:
-        """Whether a book is there, as far as this caller can tell."""
+        """Whether this caller may read a book."""
         return self.books is None or book_id in self.books
 
 
@@ -73,7 +73,7 @@ class Key:
     last_used_at: str | None = None
 
     def state(self, now: str) -> KeyState:
-        """Whether it opens anything at a moment."""
+        """Whether the key is active, expired or revoked at a moment."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
@@ -81,7 +81,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedKey:
-    """A key in the one moment in which its text is known."""
+    """A new key together with its text, which is known only now."""
 
     key: Key
     text: str = field(repr=False)
@@ -89,7 +89,7 @@ class IssuedKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRequest:
-    """A key that somebody wants; one that cannot be is refused here."""
+    """A key to be made. A combination that is not allowed is refused here."""
 
     name: str
     kind: KeyKind = "secret"
@@ -115,7 +115,7 @@ class KeyRequest:
             raise BadInput("only a publishable key has origins; add --publishable, or leave them out", field="origins")
 
     def _refuse_powerful(self) -> None:
-        """Everybody who opens the page can read the key."""
+        """Refuse rights that a key in a page's source must not have: everybody can read it there."""
         if not self.rights <= PUBLISHABLE_RIGHTS:
             raise BadInput("a publishable key may read and chat, nothing else", field="rights")
         if self.books is None or len(self.books) != 1:
@@ -127,13 +127,13 @@ class KeyRequest:
 
 
 def refuse_days(days: float | None) -> None:
-    """Refuse a time that no key can live."""
+    """Refuse a lifetime that a key cannot have."""
     if days is not None and not 0 < days <= MOST_DAYS:
         raise BadInput(f"a key lives for more than 0 and at most {MOST_DAYS} days, not {days:g}", field="expires")
 
 
 def new_key_id() -> str:
-    """An id that no other key has."""
+    """A new key id."""
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(ID_LENGTH))
 
 
@@ -144,13 +144,13 @@ def new_text(kind: KeyKind, key_id: str) -> str:
 
 
 def key_id_in(text: str) -> str | None:
-    """The id that a key's text names; None for what cannot be a key."""
+    """The id in a key's text; None if the text cannot be a key."""
     found = _KEY.fullmatch(text)
     return found[1] if found else None
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a key. One SHA-256 is enough: nobody can try all 190-bit secrets, however fast the hash."""
+    """What is stored of a key. One SHA-256 is enough: 190-bit secrets cannot be guessed, however fast the hash."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

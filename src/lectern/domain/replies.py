@@ -1,5 +1,5 @@
-"""A reply is an answer or a refusal. Both are normal outcomes, so a refusal is a value: no exception, no magic
-phrase."""
+"""Questions and replies. A reply is an answer or a refusal. Both are normal outcomes, so a refusal is a value: neither
+an exception nor a special phrase."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Whether passages say what a sentence says."""
+    """Whether passages support a sentence."""
 
     verdict: Verdict
     support: float  # 0…1: how sure it is that they do
@@ -44,7 +44,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A sentence of the answer, with the sources it cites and whether they bear it out."""
+    """A sentence of the answer, with the sources that it cites and whether they support it."""
 
     text: str  # as it stands in the answer, markers included
     citations: tuple[int, ...]  # numbers of sources
@@ -54,7 +54,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What a draft held and no reader sees."""
+    """Counts of what was removed from a draft."""
 
     invented_citations: int = 0  # markers we never issued
     uncited: int = 0  # sentences without a source
@@ -75,7 +75,7 @@ class LookUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearestLesson:
-    """A lesson a refused reader may look at instead."""
+    """A lesson that is suggested in a refusal."""
 
     title: str
     url: str
@@ -84,7 +84,7 @@ class NearestLesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """Where the time of one turn went, in milliseconds."""
+    """How the time of one turn was spent, in milliseconds."""
 
     retrieval_time_ms: float
     generation_time_ms: float
@@ -93,7 +93,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What every reply carries, whatever it says."""
+    """What every reply carries, answer or refusal."""
 
     question: str  # as the reader put it
     standalone: str  # as it was searched for
@@ -140,7 +140,7 @@ Reply = Answer | Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A question that was answered earlier in the same talk; refusals never become one."""
+    """A question that was answered earlier in the same conversation. Refusals are never one."""
 
     question: str
     answer: str
@@ -155,7 +155,7 @@ class Question:
     scope: ResolvedScope
     top_k: int | None = None
     similarity_threshold: float | None = None
-    history: tuple[Exchange, ...] = ()  # answered turns of the same talk, oldest first
+    history: tuple[Exchange, ...] = ()  # answered turns of the same conversation, oldest first
     stream: bool = False  # whether the text is wanted as it comes
     readable: frozenset[str] | None = None  # books that a refusal may point to; None for all
 
@@ -164,7 +164,7 @@ class Question:
 
 
 def check_question(text: str, top_k: int | None, similarity_threshold: float | None) -> None:
-    """Refuse what cannot be asked, before anything is spent on it."""
+    """Refuse a question that is out of range, before any work is done."""
     refuse_undecodable(text, "message")
     low, high = MESSAGE_LENGTH
     length = len(text.strip())
@@ -182,7 +182,7 @@ def check_question(text: str, top_k: int | None, similarity_threshold: float | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """The turn has gone on to another state."""
+    """The turn has entered another state."""
 
     state: TurnState
     kind: Literal["state"] = "state"
@@ -190,7 +190,7 @@ class Entered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFound:
-    """Retrieval is over; nothing has been written yet."""
+    """The search is done; nothing has been written yet."""
 
     hits: tuple[Hit, ...]
     metrics: ConfidenceMetrics

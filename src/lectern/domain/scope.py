@@ -1,5 +1,5 @@
-"""What a reader asks for, before and after it is checked against the book. A `ChunkFilter` always names its book: there
-is no way to write one that spans books, and an adapter that compiles it cannot produce an empty condition."""
+"""What a reader asks for, before and after it is checked against the book. A `ChunkFilter` always names its book: no
+filter can span books, and an adapter cannot compile it to an empty condition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NEIGHBOURS = 5  # on either side of a hit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a reader narrows a search or a question to; None means "not given", and all that is given must hold."""
+    """What a reader narrows a search or a question to. None means "not given"; all given values must hold."""
 
     book_id: str | None = None
     tier: int | None = None  # hardware tier: this one or lower
@@ -62,7 +62,7 @@ class SearchQuery:
 
 
 def refuse_undecodable(text: str, field: str) -> None:
-    """Bytes that were no UTF-8 arrive as lone surrogates, which nothing behind this line can take."""
+    """Refuse text with lone surrogates, which stand for bytes that were not UTF-8 and cannot be stored or sent."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -92,7 +92,7 @@ class ChunkFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedScope:
-    """A scope that was checked: the book that is meant, and what the reader may see of it. Made once a turn."""
+    """A scope that was checked: the book, and what the reader may see of it. Made once a turn."""
 
     entry: BookEntry
     where: ChunkFilter

@@ -1,5 +1,5 @@
-"""A conversation: turns that are whole or not there, each a question and its reply, numbered within their thread. What
-went wrong leaves a line in the turn log and nothing in the talk."""
+"""A conversation: turns, each a question and its reply, numbered within their thread. A turn is stored completely or
+not at all. A failed turn leaves a line in the turn log and nothing in the conversation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What was said, by whom; `seq` is its place in the thread."""
+    """What was said, and by whom; `seq` is its place in the thread."""
 
     seq: int
     role: Role
@@ -57,7 +57,7 @@ class ThreadHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A question and its reply, as they are kept."""
+    """A question and its reply, as they are stored."""
 
     run_id: str
     question: str
@@ -92,7 +92,7 @@ class ThreadPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One attempt at a turn, as the turn log has it."""
+    """One attempt at a turn, as the turn log stores it."""
 
     run_id: str
     owner: str
@@ -124,7 +124,7 @@ class ThreadEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What a thread's first turn settles, and later ones may not change."""
+    """What a thread's first turn fixes for all later ones."""
 
     book_id: str
     title: str
@@ -132,7 +132,7 @@ class Beginning:
 
 
 def check_metadata(metadata: Json) -> None:
-    """At most 4 KiB of JSON that can be given back as it came."""
+    """Refuse metadata that is more than 4 KiB of JSON or cannot be returned as it came."""
     try:
         size = len(json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False).encode())
     except (ValueError, RecursionError):  # a number that is none, text that is no UTF-8, too deep
@@ -149,14 +149,14 @@ def _depth(value: object) -> int:
 
 
 def check_text(text: str, field_: str) -> None:
-    """No text that a database cannot hold."""
+    """Refuse text that a database cannot store."""
     refuse_undecodable(text, field_)
     if "\x00" in text:
         raise BadInput(f"{field_} holds a NUL character; send plain text", field=field_)
 
 
 def title_of(question: str) -> str:
-    """The first question, in brief."""
+    """The first question, shortened."""
     line = " ".join(question.split())
     if len(line) <= TITLE_BRIEF:
         return line
@@ -164,7 +164,7 @@ def title_of(question: str) -> str:
 
 
 def checked_id(thread_id: str) -> str:
-    """A thread's id: a UUID of version 4."""
+    """A thread's id, checked to be a UUID of version 4."""
     try:
         found = UUID(thread_id)
     except ValueError:

@@ -1,19 +1,17 @@
 """The embedded index: Qdrant Edge in this process, one shard directory, one owner.
 
 The engine has no transaction over several operations, so a replacement takes the same lock as a read: no reader sees
-half of it. A crash in between is mended by replaying the ledger's intent. The engine holds the GIL while it works, so
-its calls stand on the event loop as they are (a thread would not free anything) and batches are kept short. It is
-never optimised while it serves: unoptimised search is exact and quick enough up to 100,000 chunks, optimising stops
-every thread. A server does not flush it at every step either: see `syncing`.
+half of it. After a crash the ledger's intent is applied again. The engine holds the GIL while it works, so its calls
+are made on the event loop (a thread would free nothing) and batches are short. It is never optimised while it serves:
+unoptimised search is exact and fast enough up to 100,000 chunks, and optimising stops every thread.
 
-Where the embedded engine's failures stop. It raises bare `Exception` for whatever goes wrong inside, and panics
-(which are no `Exception` at all) on files it cannot make sense of; above this line both are a damaged index, with
-advice.
+Failures. The engine raises bare `Exception` for whatever goes wrong inside, and panics (which are not an `Exception`)
+on files that it cannot read. `sound` turns both into a damaged index, with advice.
 
-Files onto the disk without holding anybody up. The engine's own flush is a hundred waits for the disk, all of them
-with the GIL held: measured 20 ms on a quiet disk, 600 ms on a busy one. A server has the files synced by a thread
-instead, which holds nothing. What is in them is what a killed process leaves, and that is all the engine needs: 500
-kills without a flush lost nothing. Only its log grows until the next flush, so there is one at times.
+Syncing. The engine's own flush waits for the disk a hundred times with the GIL held: measured 20 ms on a quiet disk,
+600 ms on a busy one. In a server a thread syncs the files instead, without the GIL. A killed process leaves what is in
+the files, and the engine needs no more than that: 500 kills without a flush lost nothing. Only the engine's log grows
+until the next flush, so a server still flushes now and then.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ Key = tuple[str, str]  # book and chunk: what one book has is never handed to a 
 
 @contextmanager
 def sound(collection: str) -> Iterator[None]:
-    """Turn a failure inside the engine into one that says what to do; mistakes in calling it stay what they are."""
+    """Turn a failure inside the engine into an error that says what to do; mistakes in calling it are not changed."""
     try:
         yield
     except BaseException as exc:
@@ -70,7 +68,7 @@ def sound(collection: str) -> Iterator[None]:
 
 
 def sync(folder: Path) -> None:
-    """Every file and folder below, onto the disk; what is mapped into memory, too."""
+    """Write every file and folder below this one to the disk, including what is mapped into memory."""
     for root, _, files in os.walk(folder):
         for name in (*files, "."):
             with contextlib.suppress(FileNotFoundError):  # the engine is done with one of its own
@@ -82,7 +80,7 @@ def sync(folder: Path) -> None:
 
 
 class EdgeView:
-    """The shard while no replacement is under way."""
+    """The shard while no replacement is in progress."""
 
     def __init__(self, shard: qdrant.EdgeShard, texts: dict[str, str], known: dict[Key, IndexedChunk]) -> None:
         self._shard = shard
@@ -123,7 +121,7 @@ class EdgeView:
         return {str(point.id): point.score for point in self._shard.query(request)}
 
     def _names(self, points: Collection[str]) -> dict[str, Named]:
-        """Reading a payload takes longer than finding the point, so what was read once is remembered."""
+        """Ids and hashes of points. Reading a payload takes longer than finding the point, so they are cached."""
         if len(self._texts) > MOST_TEXTS:
             self._texts.clear()
         unknown: list[PointId] = [point for point in points if point not in self._texts]
@@ -145,13 +143,13 @@ class EdgeView:
                 return sorted(found, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
 
     async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
-        """Those of `ids` that this book has."""
+        """The chunks of this book among these ids."""
         records = self._retrieve(book_id, ids, with_vector=False)
         return {str(record.id): from_payload(record.id, record.payload) for record in records}
 
     async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
-        """The same, each with its dense vectors. What readers ask for comes up again and again, and to read it takes as
-        long as to find it."""
+        """The chunks of this book among these ids, each with its dense vectors. They are cached: readers ask for the
+        same chunks often, and reading takes as long as finding."""
         known = {name: self._known.get((book_id, name)) for name in ids}
         for record in self._retrieve(book_id, [name for name, one in known.items() if one is None], with_vector=True):
             read = IndexedChunk(stored=from_payload(record.id, record.payload), vectors=_dense_of(record))
@@ -161,8 +159,8 @@ class EdgeView:
         return {name: one for name, one in known.items() if one is not None}
 
     def _retrieve(self, book_id: str, ids: Sequence[str], *, with_vector: bool) -> list[qdrant.Record]:
-        """The one look-up by ids that come from outside: the engine itself would hand out any book's point.
-        `_names` reads by id, too, but only of points that a query filtered by book has just returned."""
+        """Look up ids that come from outside, within the book: the engine itself would return any book's point.
+        `_names` reads by id too, but only points that a query filtered by book has just returned."""
         found: list[qdrant.Record] = []
         for start in range(0, len(ids), PAGE):
             page: list[PointId] = list(ids[start : start + PAGE])
@@ -192,7 +190,7 @@ class EdgeIndex:
         self.collection = collection
 
     async def read(self, work: Callable[[EdgeView], Awaitable[T]]) -> T:
-        """Do `work` on a view that no replacement disturbs."""
+        """Run `work` on a view that no replacement disturbs."""
         async with self._lock:
             with sound(self.collection):
                 return await work(EdgeView(self._shard, self._texts, self._known))
@@ -200,7 +198,7 @@ class EdgeIndex:
     async def replace(
         self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit
     ) -> None:  # under the lock one version is enough
-        """Carry changes out, durably, and commit them to the ledger."""
+        """Apply changes durably and commit them to the ledger."""
         for chunk in (indexed.stored.chunk for change in changes for indexed in change.put):
             if chunk.book_id != book_id:
                 raise ValueError(f"a chunk of {chunk.book_id!r} among those of {book_id!r}")
@@ -212,11 +210,11 @@ class EdgeIndex:
         await commit()
 
     async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
-        """None: there is one version of a lesson here, under the lock."""
+        """Always 0: a lesson has one version here, under the lock."""
         return 0
 
     async def _keep(self, points: int) -> None:
-        """Have what was written survive a power cut."""
+        """Make sure that what was written survives a power cut."""
         self._unflushed += points
         if self._beside is not None and self._unflushed < UNFLUSHED:
             await asyncio.to_thread(sync, self._beside)
@@ -253,7 +251,7 @@ def _dense_of(record: qdrant.Record) -> tuple[Vector, ...]:
 
 
 def compile_filter(where: ChunkFilter, ids: Collection[str] | None = None) -> qdrant.Filter:
-    """The filter in the engine's words, perhaps narrowed to some points."""
+    """The filter in the engine's form, narrowed to some points if ids are given."""
     must: list[qdrant.FieldCondition | qdrant.HasIdCondition] = [_translate(one) for one in conditions_of(where)]
     if ids is not None:
         must.append(qdrant.HasIdCondition(cast("set[int | UUID | str]", set(ids))))

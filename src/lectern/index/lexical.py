@@ -1,8 +1,8 @@
-"""Words for the lexical half of the index: Qdrant's own BM25, told the book's language.
+"""Words for the lexical half of the index: Qdrant's own BM25, with the book's language.
 
-Code and prose share one vocabulary: the tokenizer keeps `cmd_vel` as one word and as its parts, so that an identifier
-is found by its name and by what it is made of. A language the stemmer does not know is split by its script and left
-unstemmed. Whoever changes what a text's terms are bumps LEXICAL_VERSION in `reading/rules.py`, or books keep old ones.
+Code and prose share one vocabulary: the tokenizer keeps `cmd_vel` as one word and as its parts, so an identifier is
+found by its name and by its parts. A language without a stemmer is split by its script and not stemmed. If you change
+the terms of a text, raise LEXICAL_VERSION in `reading/rules.py`; otherwise books keep the old terms.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def passage_terms(trail: Sequence[str], text: str, language: str) -> SparseVecto
 
 
 def shared_words(text: str, query: str, language: str) -> list[tuple[int, int]]:
-    """Where words of a text begin and end that the query has, too, in whatever form."""
+    """The spans of words in a text that the query also has, in whatever form."""
     wanted = set(query_terms(query, language).indices)
     kept: dict[str, bool] = {}
     found = []

@@ -1,8 +1,10 @@
-"""What a filter means, worked out once for every engine: a list of conditions that all have to hold, the book's
-always first. An adapter only translates; it cannot leave the book out, and cannot end up with an empty filter.
+"""What every engine shares: conditions and candidates.
 
-Both scores for every candidate. Two searches propose chunks; what only one of them found is scored by the other as
-well, so that fusion compares like with like.
+A filter becomes a list of conditions that must all hold, the book's always first. An adapter only translates them, so
+it cannot leave the book out or end up with an empty filter.
+
+Every candidate has both scores. Two searches propose chunks, and a chunk that only one of them found is scored by the
+other as well, so that fusion compares equal things.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ Condition = Equals | AnyOf | Within
 
 
 def conditions_of(where: ChunkFilter) -> list[Condition]:
-    """All that has to hold for a chunk to be in scope."""
+    """The conditions that a chunk in scope fulfils."""
     found: list[Condition] = [Equals(TENANT_FIELD, where.book_id), Within("hardware_tier", None, where.max_tier)]
     for key, value in (
         ("module", where.module),
@@ -68,7 +70,7 @@ def conditions_of(where: ChunkFilter) -> list[Condition]:
 
 
 async def candidates(near: Find, worded: Find, names: Names) -> list[Candidate]:
-    """The union of what is nearest and what shares most words, each with its cosine and its BM25 score."""
+    """The union of the nearest chunks and those that share most words, each with its cosine and its BM25 score."""
     cosines, bm25s = await near(None), await worded(None)
     found = cosines.keys() | bm25s.keys()
     if missing := found - cosines.keys():

@@ -1,16 +1,14 @@
 """The index on a Qdrant server or cluster, for many processes.
 
-A server offers no lock and no transaction, so a lesson's new version is put beside its old one: points carry their
-generation, the ledger says in one commit which is live, and only then is the old one removed. A reader drops what is
-not live. If a replacement was committed while it read, it reads again, so that no response is made of two versions.
+A server offers no lock and no transaction, so a lesson's new version is stored beside its old one. Points carry their
+generation, the ledger says in one commit which generation is live, and only then is the old one removed. A reader
+ignores points that are not live. If a replacement was committed while it read, it reads again, so that no response
+mixes two versions.
 
-Where Qdrant's exceptions stop: above this line there are only Lectern's.
+Exceptions of the Qdrant client become errors of Lectern here.
 
-One response's view of a Qdrant collection: only the live generation of each lesson, and the knowledge whether it
-changed.
-
-A breaker before a server that does not answer: after a few failures in a row nobody waits for the next one. Now and
-then one request is let through, and when it succeeds, all are.
+A circuit breaker protects against a server that does not answer: after a few failures in a row, requests fail at once.
+Now and then one request is let through, and when it succeeds, all are.
 """
 
 from __future__ import annotations
@@ -88,7 +86,7 @@ def speaking_lectern() -> Iterator[None]:
 
 @dataclass(slots=True)
 class ServerView:
-    """The collection as it stands for one response."""
+    """The collection as it is for one response."""
 
     client: AsyncQdrantClient
     collection: str
@@ -153,18 +151,18 @@ class ServerView:
         return sorted(found, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
 
     async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
-        """Those of `ids` that this book has."""
+        """The chunks of this book among these ids."""
         points = await self._by_ids(book_id, ids, with_vectors=False)
         return {stored.chunk.id: stored for stored in map(stored_of, points)}
 
     async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
-        """The same, each with its dense vectors."""
+        """The chunks of this book among these ids, each with its dense vectors."""
         points = await self._by_ids(book_id, ids, with_vectors=True)
         found = [IndexedChunk(stored=stored_of(point), vectors=_dense_of(point)) for point in points]
         return {one.stored.chunk.id: one for one in found}
 
     async def count(self, where: ChunkFilter) -> int:
-        """How many live chunks are in scope; of what they hold only the version is read, whatever their shape."""
+        """How many live chunks are in scope. Only their generation is read, so older payloads are counted too."""
         await self._begin(where.book_id)
         points = await scroll(self.client, self.collection, compile_filter(where), payload=[PARENT, GENERATION])
         return len(await self._alive(where.book_id, points))
@@ -189,14 +187,14 @@ class ServerView:
             self.epochs[book_id] = await self.generations.epoch(book_id)
 
     async def _alive(self, book_id: str, points: Sequence[P]) -> list[P]:
-        """Without those of a version that is coming or going."""
+        """These points without those of a generation that is not live."""
         parents = sorted({str(_payload(point)[PARENT]) for point in points})
         live = await self.generations.live(book_id, parents)
         return [point for point in points if live.get(_payload(point)[PARENT]) == _payload(point)[GENERATION]]
 
 
 def compile_filter(where: ChunkFilter, *more: models.Condition) -> models.Filter:
-    """The filter in the server's words, perhaps narrowed further."""
+    """The filter in the server's form, narrowed further if conditions are given."""
     return models.Filter(must=[*(_translate(one) for one in conditions_of(where)), *more])
 
 
@@ -220,7 +218,7 @@ def stored_of(point: models.ScoredPoint | models.Record) -> StampedChunk:
 
 
 def _scores(points: Sequence[models.ScoredPoint], named: dict[str, Named]) -> Scores:
-    """The points' scores; on the way it is noted which chunks they are."""
+    """The points' scores; the chunks behind them are remembered."""
     for point in points:
         payload = _payload(point)
         named[str(point.id)] = (ChunkId(str(payload[CHUNK_ID])), str(payload[schema.TEXT_FIELD]))
@@ -228,7 +226,7 @@ def _scores(points: Sequence[models.ScoredPoint], named: dict[str, Named]) -> Sc
 
 
 def generation_of(point: models.Record) -> tuple[str, int]:
-    """The lesson that a point belongs to, and of which of its versions it is."""
+    """The lesson that a point belongs to, and its generation."""
     return str(_payload(point)[PARENT]), int(_payload(point)[GENERATION])
 
 
@@ -245,7 +243,7 @@ async def scroll(
     with_vectors: bool = False,
     payload: bool | list[str] = True,
 ) -> list[models.Record]:
-    """Every point that the filter lets through, with all, some or none of its payload."""
+    """Every point that matches the filter, with all, some or none of its payload."""
     found: list[models.Record] = []
     offset: Any = None
     while True:
@@ -273,7 +271,7 @@ class Breaker:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """One request; an error at once where the last ones failed."""
+        """Let one request pass; raise at once if the last ones failed."""
         if self._failures >= FAILURES:
             if self._clock() < self._until:
                 raise ProviderError(self._provider, "does not answer, and was asked a moment ago; try again soon")
@@ -298,7 +296,7 @@ class ServerIndex:
         self.collection = collection
 
     async def read(self, work: Callable[[ServerView], Awaitable[T]]) -> T:
-        """Do `work`, again and again if a replacement comes in between."""
+        """Run `work`, and run it again if a replacement was committed in between."""
         for _ in range(ATTEMPTS):
             view = ServerView(self._client, self.collection, self._generations, {})
             with self._breaker.passing():  # readers do not queue up before a server that is down
@@ -308,7 +306,7 @@ class ServerIndex:
         raise Busy("the book is being replaced faster than it can be read; try again in a moment")
 
     async def replace(self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit) -> None:
-        """Put the new version beside the old, commit, remove the old."""
+        """Store the new version beside the old, commit, remove the old."""
         for chunk in (indexed.stored.chunk for change in changes for indexed in change.put):
             if chunk.book_id != book_id:
                 raise ValueError(f"a chunk of {chunk.book_id!r} among those of {book_id!r}")
@@ -323,7 +321,7 @@ class ServerIndex:
         reached("index.changed")
 
     async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
-        """Points of a generation that is neither live nor about to be: an old copy of ledger or server was restored."""
+        """Points of a generation that is neither live nor pending: an old copy of ledger or server was restored."""
         scope = compile_filter(ChunkFilter(book_id=book_id))
         points = await scroll(self._client, self.collection, scope, payload=[PARENT, GENERATION])
         parents = sorted({generation_of(point)[0] for point in points})
@@ -340,7 +338,7 @@ class ServerIndex:
         return len(dead)
 
     async def _remove_older(self, book_id: str, generation: int, changes: Sequence[Change]) -> None:
-        """By explicit ids, and looked up again: a delete by filter was seen to miss points."""
+        """Delete by explicit ids, which are looked up again: a delete by filter was seen to miss points."""
         parents = sorted({one.stored.chunk.parent_doc_id for change in changes for one in change.put})
         gone = sorted({chunk for change in changes for chunk in change.drop})
         older = models.FieldCondition(key=GENERATION, range=models.Range(lt=generation))
@@ -361,7 +359,7 @@ class ServerIndex:
 
 
 def to_point(indexed: IndexedChunk, language: str, generation: int) -> models.PointStruct:
-    """A chunk of one generation; two generations of it can stand beside each other."""
+    """A chunk of one generation; two generations of it can exist side by side."""
     chunk = indexed.stored.chunk
     terms = lexical.passage_terms(chunk.trail, chunk.text, language)
     return models.PointStruct(

@@ -1,8 +1,7 @@
-"""The agent run. The only module that imports the Agents SDK: whoever answers, a language model or the offline one,
-does so inside the same run, behind the same instructions, with retrieval already done and put in as a completed tool
-call.
+"""The agent run. Whatever answers, a language model or the offline model, does so inside the same run of the Agents
+SDK, with the same instructions, and with the search already done and put in as a completed tool call.
 
-The language model behind an endpoint: Responses where the host is OpenAI's own, Chat Completions anywhere else.
+A language model is called through the Responses API if the host is OpenAI's own, else through Chat Completions.
 """
 
 from __future__ import annotations

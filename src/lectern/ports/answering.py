@@ -1,4 +1,4 @@
-"""The seams of answering: who weighs the evidence, who writes, who judges, and what each may reach. No code here."""
+"""Ports of answering: what weighs the evidence, writes the draft and judges it, and what a model may look up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Entailment(Protocol):
     """Reads a statement and its evidence together."""
 
     async def log_odds(self, statement: str, evidence: str) -> float | None:
-        """The log-odds that the evidence bears the statement out; None where it cannot be read."""
+        """The log-odds that the evidence supports the statement; None if it cannot be read."""
 
 
 Pieces = tuple[str, tuple[str, ...]]  # a passage as it is searched for answers: its heading and its pieces
@@ -24,14 +24,14 @@ class AnswerLocator(Protocol):
     """Reads a question and passages together."""
 
     async def find(self, question: str, passages: Sequence[Pieces]) -> list[tuple[float, ...]]:
-        """For each piece of each passage the log-odds that it answers the question, against none of them."""
+        """For each piece of each passage, the log-odds that it answers the question, against no piece answering it."""
 
 
 class Judge(Protocol):
     """Says whether passages support a sentence: by rules, by a trained model, or by asking a language model."""
 
     async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
-        """The verdict on one sentence, given the passages it cites; markers are already taken out of it."""
+        """The verdict on one sentence, given the passages that it cites; its markers are already removed."""
 
 
 class ConfidencePolicy(Protocol):
@@ -39,18 +39,19 @@ class ConfidencePolicy(Protocol):
 
     @property
     def floor(self) -> float | None:
-        """The cosine below which a hit is noise, where the policy knows one."""
+        """The cosine below which a hit is noise, if the policy has one."""
 
     def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
-        """The metrics of what is handed out; `field` are the first hits whatever is handed out of them."""
+        """The metrics of the passages that are handed out; `field` are the first hits of the search, independent of how
+        many are handed out."""
 
 
 class Desk(Protocol):
-    """What may be looked up in one turn: this book, in this reader's scope, and nothing else. Answers are JSON for a
-    model; every passage they hold has been numbered for citing."""
+    """What may be looked up in one turn: this book, within this reader's scope, and nothing else. Results are JSON for
+    a model; every passage in them has a number for citing."""
 
     async def retrieve(self, query: str, top_k: int | None, similarity_threshold: float | None) -> str:
-        """Passages for another query; the threshold may be raised, never lowered, and filters stay."""
+        """Passages for another query. The threshold may be raised, never lowered, and the filters stay."""
 
     async def read_lesson(self, parent_doc_id: str) -> str:
         """A whole lesson of the reader's scope."""
@@ -61,7 +62,7 @@ class Desk(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """A question to be answered, with the retrieval that has already been done for it."""
+    """A question to be answered, with the search that was already done for it."""
 
     question: str
     retrieved: str  # the tool's answer
@@ -72,7 +73,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What an answer cost; the last that an answerer gives."""
+    """What an answer cost; the last value that an answerer yields."""
 
     tokens: int
 
@@ -82,22 +83,22 @@ class Answerer(Protocol):
 
     @property
     def model(self) -> str:
-        """The name a reply gives for who answered."""
+        """The model's name in a reply."""
 
     def write(self, task: Assignment) -> AsyncIterator[str | Spent]:
         """An answer with `[n]` markers, unchecked, in pieces of any size; then what it cost."""
 
     async def summary(self, questions: Sequence[str]) -> str | None:
-        """What a talk is about, in one line; None where this answerer cannot tell."""
+        """What a conversation is about, in one line; None if this answerer cannot say."""
 
     async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Spent]:
-        """The question as it would be asked without the talk before it, and what that cost; None where this answerer
-        cannot tell."""
+        """The question as it would be asked without the conversation before it, and what that cost; None if this
+        answerer cannot say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A passage as the tool response gives it."""
+    """A passage as it is in the tool's response."""
 
     number: int
     text: str
@@ -111,7 +112,7 @@ class PassageWriter(Protocol):
 
     @property
     def model(self) -> str:
-        """The name a reply gives for who answered."""
+        """The model's name in a reply."""
 
     async def write(self, question: str, passages: Sequence[Passage]) -> str:
-        """An answer with `[n]` markers, or nothing where no passage has to do with the question."""
+        """An answer with `[n]` markers, or nothing if no passage has to do with the question."""

@@ -1,4 +1,4 @@
-"""Ports of the index: who embeds texts, where vectors are cached, and where chunks are found."""
+"""Ports of the index: what embeds texts, where vectors are cached, and where chunks are found."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class VectorCache(Protocol):
     """Vectors by the hash of fingerprint and embedded text, shared by all books."""
 
     async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
-        """Those of `keys` that are known."""
+        """The known vectors among these keys."""
 
     async def remember(self, vectors: Mapping[str, Vector]) -> None:
-        """Keep these; a known key gets the new vector."""
+        """Store these; a known key gets the new vector."""
 
     async def prune(self, used: AbstractSet[str]) -> int:
-        """Forget every vector but these; how many that were."""
+        """Delete every vector but these; returns how many were deleted."""
 
 
 class IndexView(Protocol):
-    """The index as it stands for one response: no lesson in it is half replaced. Every read names a book."""
+    """The index as it is for one response: no lesson in it is half replaced. Every read names a book."""
 
     async def find(
         self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
@@ -61,19 +61,19 @@ class IndexView(Protocol):
         """The union of the `limit` nearest by cosine and the `limit` best by BM25, each with both scores."""
 
     async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
-        """Every chunk in scope, by source_file and chunk_index: what the index really holds."""
+        """Every chunk in scope that the index actually holds, by source_file and chunk_index."""
 
     async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
-        """Those of `ids` that this book has."""
+        """The chunks of this book among these ids."""
 
     async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
-        """The same, each with its dense vectors."""
+        """The chunks of this book among these ids, each with its dense vectors."""
 
     async def count(self, where: ChunkFilter) -> int:
         """How many chunks are in scope."""
 
     async def book_ids(self) -> frozenset[str]:
-        """The books that have any chunk here; for the operator's eyes, never a reader's."""
+        """The books that have any chunk here; for operators, never for readers."""
 
 
 class ChunkIndex(Protocol):
@@ -84,48 +84,50 @@ class ChunkIndex(Protocol):
         """The collection's name, fingerprint included."""
 
     async def read(self, work: Callable[[IndexView], Awaitable[T]]) -> T:
-        """Do `work` on a view that no replacement disturbs; it may be done again from the start, so it only reads."""
+        """Run `work` on a view that no replacement disturbs. It may be run again from the start, so it must only
+        read."""
 
     async def replace(self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit) -> None:
-        """Carry changes out, durably, and commit them to the ledger; doing it all again changes nothing."""
+        """Apply changes durably and commit them to the ledger; applying them again changes nothing."""
 
     async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
-        """How many points of the book are of a generation that is neither live nor about to be; gone with `drop`."""
+        """How many points of the book have a generation that is neither live nor pending; `drop` deletes them."""
 
 
 class Generations(Protocol):
-    """Which version of each lesson readers are to see, for an index that holds two while one replaces the other."""
+    """Which version of each lesson readers see, for an index that holds two while one replaces the other."""
 
     async def epoch(self, book_id: str) -> int:
         """A number that changes with every committed replacement in the book."""
 
     async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
-        """The live generation of those of these lessons that the book has."""
+        """The live generation of each of these lessons that the book has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Where a book stands: the embedder that its vectors are of, and the index that holds them."""
+    """What a book is served from: the embedder that made its vectors, and the index that holds them."""
 
     embedder: Embedder
     index: ChunkIndex
 
 
 class Collections(Protocol):
-    """Every collection there is."""
+    """All collections."""
 
     @property
     def current(self) -> Serving:
-        """What the settings name: where ingestions go."""
+        """What the settings name; ingestions write here."""
 
     async def serving(self, entry: BookEntry) -> Serving:
-        """Where this book's readers are served from."""
+        """What this book's readers are served from."""
 
     async def index(self, collection: str) -> ChunkIndex:
-        """The index of a collection that exists."""
+        """The index of an existing collection."""
 
     async def verify(self, entry: BookEntry) -> bool:
-        """Whether the index holds as many chunks as the ledger says; a book that fails is not served until it does."""
+        """Whether the index holds as many chunks as the ledger says. A book that fails is not served until it
+        passes."""
 
     def trust(self, book_id: str) -> None:
-        """Serve a book although it could not be verified: somebody else is changing it."""
+        """Serve a book that could not be verified because another process is changing it."""

@@ -19,10 +19,10 @@ class Ledger(Protocol):
         """One book, if it is indexed."""
 
     async def save_book(self, entry: BookEntry) -> None:
-        """Remember a book: its manifest, where readers are served from, when it was ingested."""
+        """Store a book: its manifest, its collection, and when it was ingested."""
 
     async def remove_book(self, book_id: str) -> None:
-        """Forget a book whose lessons are all gone."""
+        """Delete a book whose lessons are all gone."""
 
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
@@ -34,13 +34,13 @@ class Ledger(Protocol):
         """The book's modules, by name."""
 
     async def intend(self, book_id: str, collection: str, planned: Sequence[Intent]) -> int:
-        """Write down what is about to happen; gives the number to settle it with, which is also its generation."""
+        """Write down what is about to happen; returns the number to settle it with, which is also its generation."""
 
     async def settle(self, done: Unsettled) -> None:
-        """It has happened: move the records, and with them what readers see, in one transaction."""
+        """Note that it has happened: move the records, and with them what readers see, in one transaction."""
 
     async def forget(self, number: int) -> None:
-        """Nothing of this intent is left to do."""
+        """Delete an intent of which nothing is left to do."""
 
     async def unsettled(self) -> list[Unsettled]:
-        """What a killed process left half done, oldest first."""
+        """What a killed process left unfinished, oldest first."""

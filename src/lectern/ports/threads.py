@@ -1,4 +1,4 @@
-"""The seams of conversations: where threads are kept, what was tried, and whose turn it is. No code here."""
+"""Ports of conversations: where threads are stored, the log of runs, and whose turn it is."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class ThreadStore(Protocol):
         """A thread without its messages, if this owner has it."""
 
     async def heads(self, owner: str, *, limit: int, cursor: str | None = None) -> ThreadPage:
-        """The owner's threads, the last used first."""
+        """The owner's threads, the most recently used first."""
 
     async def thread(
         self, owner: str, thread_id: str, *, before: int | None = None, limit: int | None = LIVE_MESSAGES
     ) -> Thread:
-        """A thread with its last messages, or those before a `seq`; without a limit all of them."""
+        """A thread with its last messages, or those before a `seq`; without a limit, all of them."""
 
     async def recent(self, owner: str, thread_id: str, most: int) -> tuple[Exchange, ...]:
         """What was answered in the last `most` turns, oldest first."""
@@ -42,7 +42,7 @@ class ThreadStore(Protocol):
         """Every turn of a thread, in order."""
 
     async def reply(self, owner: str, run_id: str) -> Json | None:
-        """The reply that a run came to, as it was shown."""
+        """The reply of a run, as it was shown."""
 
     async def append(  # noqa: PLR0913  # what a turn is made of
         self,
@@ -55,58 +55,59 @@ class ThreadStore(Protocol):
         filters: Json,
         summary: str | None,
     ) -> None:
-        """Keep a turn, whole; `known` says that the thread was there when the turn began."""
+        """Store a complete turn; `known` says that the thread existed when the turn began."""
 
     async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:
-        """Give a thread another title or other metadata."""
+        """Change a thread's title or metadata."""
 
     async def summarise(self, owner: str, thread_id: str, summary: str) -> None:
         """Give a thread a better summary of its topics."""
 
     async def delete(self, owner: str, thread_id: str) -> None:
-        """Remove a thread and all that belongs to it."""
+        """Delete a thread and everything that belongs to it."""
 
     async def forget(self, owner: str) -> int:
-        """Remove every thread of an owner and of its readers, and all that was tried; how many threads that were."""
+        """Delete every thread and run of an owner and of its readers; returns how many threads were deleted."""
 
     async def purge(self, before: str) -> int:
-        """Forget threads of every owner that were last used before a moment; how many that were."""
+        """Delete threads of every owner that were last used before a moment; returns how many."""
 
     async def archive_idle(self, before: str) -> int:
-        """Move threads that were last used before a moment to the archive; how many that were."""
+        """Move threads that were last used before a moment to the archive; returns how many."""
 
 
 class TurnLog(Protocol):
     """Every attempt at a turn."""
 
     async def begin(self, run: Run) -> bool:
-        """Write an attempt down, for whoever has the thread; False where it has its reply."""
+        """Store an attempt; False if it already has its reply. The caller must hold the thread's lease."""
 
     async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
-        """The attempt came to nothing."""
+        """Note that the attempt ended without a reply."""
 
     async def end_all_of(self, owner: str, error: str) -> None:
-        """Every attempt of this owner's, and of its readers, is cancelled; whoever carries it on will hear of it."""
+        """Cancel every attempt of an owner and of its readers; the process that runs one notices within about a
+        second."""
 
     @property
     def shared(self) -> bool:
-        """Whether other processes may end what this one carries on."""
+        """Whether other processes may end the runs of this one."""
 
     async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
-        """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""
+        """The attempts among these that another process ended: cancelled, given up, or deleted with their thread."""
 
     async def run(self, owner: str, run_id: str) -> Run | None:
-        """An attempt of this owner's."""
+        """An attempt of this owner."""
 
     async def purge(self, before: str) -> None:
-        """Forget attempts that ended before a moment."""
+        """Delete attempts that ended before a moment."""
 
     async def sweep(self) -> int:
-        """At the start of a process: attempts that nobody carries on any more were interrupted."""
+        """At the start of a process: mark attempts that no process runs any more as interrupted."""
 
 
 class TurnLeases(Protocol):
     """One turn at a time in a thread, whichever process takes it."""
 
     def holding(self, owner: str, thread_id: str, run_id: str, patience: float) -> AbstractAsyncContextManager[None]:
-        """Be the one whose turn it is; whoever waits longer than `patience` gets an error."""
+        """Hold the turn of a thread while the block runs. Waiting longer than `patience` is an error."""

@@ -1,5 +1,5 @@
-"""One order from two scores. Scores are added, not ranks: reciprocal rank fusion was measured below the better single
-search, while cosine plus a share of BM25 never was. One code for every index adapter; ties go by id."""
+"""One order from two scores. Scores are added, not ranks: reciprocal rank fusion measured below the better single
+search, and cosine plus a share of BM25 did not. All index adapters share this code; ties are ordered by id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ranked(NamedTuple):
 
 
 def rank(candidates: Sequence[Candidate], mode: SearchMode) -> list[Ranked]:
-    """Best first; texts that occur in several places are one result, the best."""
+    """The candidates, best first. A text that occurs in several places is one result, the best one."""
     best = max((candidate.bm25 for candidate in candidates), default=0.0)
     ranked = []
     for candidate in candidates:

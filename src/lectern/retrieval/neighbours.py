@@ -1,4 +1,5 @@
-"""The chunks around a chunk, within its lesson: one step along the chain at a time, for all at once."""
+"""The chunks around a chunk, within its lesson. The chain of chunks is followed one step at a time, for all chunks
+together."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Step = Callable[[Chunk], ChunkId | None]
 
 
 async def neighbours(view: IndexView, chunks: Mapping[str, Chunk], before: int, after: int) -> Neighbours:
-    """So many on either side of each of these chunks; fewer where the lesson begins or ends."""
+    """This many neighbours on either side of each chunk; fewer at the beginning and end of a lesson."""
     earlier = await _walk(view, chunks, before, lambda chunk: chunk.prev_chunk_id)
     later = await _walk(view, chunks, after, lambda chunk: chunk.next_chunk_id)
     return {name: Around(before=tuple(reversed(earlier[name])), after=tuple(later[name])) for name in chunks}

@@ -1,5 +1,5 @@
-"""From what a reader asked for to what the index may show. Filters fail closed: a value the book does not have is an
-error that names what exists, never a broader search."""
+"""Checks a reader's filters against the book. A value that the book does not have is an error that names the valid
+ones. The search is never widened."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MAX_NUMBER = 2**31  # of a chapter or lesson number: what every engine and datab
 async def resolve_book(
     book_id: str | None, ledger: Ledger, default: str | None, readable: frozenset[str] | None = None
 ) -> BookEntry:
-    """The book that is meant: the one named, else the only one, else the configured default. Books that the caller may
-    not read are not there; None for all."""
+    """The book to use: the one named, else the only one, else the configured default. Books that the caller may not
+    read do not exist here; `readable=None` means all."""
     known = {entry.manifest.book_id: entry for entry in await ledger.books()}
     if readable is not None:
         known = {name: entry for name, entry in known.items() if name in readable}
@@ -32,7 +32,7 @@ async def resolve_book(
 async def resolve(
     scope: Scope, ledger: Ledger, default_book: str | None, readable: frozenset[str] | None = None
 ) -> ResolvedScope:
-    """A reader's scope, checked against the book that is meant."""
+    """A reader's scope, checked against its book."""
     entry = await resolve_book(scope.book_id, ledger, default_book, readable)
     return ResolvedScope(entry=entry, where=await resolve_scope(scope, entry.manifest, ledger))
 

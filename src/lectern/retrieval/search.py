@@ -1,5 +1,5 @@
-"""Search: the question's vector and words, the reader's scope, one ranking. Candidates are scores and names; only what
-a reader gets to see is read from the index."""
+"""Hybrid search: the question's vector and words, the reader's scope, one ranking. Candidates are ids with scores; a
+chunk is read from the index only if the reader gets to see it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HybridSearch:
         return await self.within(await resolve(query.scope, self._ledger, self._default_book), query)
 
     async def within(self, scope: ResolvedScope, query: SearchQuery) -> Findings:
-        """The best hits in a scope that was resolved before, with all that was applied to get them."""
+        """The best hits in a resolved scope, with everything that was applied to get them."""
         begun = time.perf_counter()
         text = query.text.strip()
         entry, where = scope.entry, scope.where

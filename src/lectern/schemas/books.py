@@ -1,4 +1,4 @@
-"""Books and lessons as programs see them."""
+"""Books and lessons in requests and responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BookOut(Response):
 
     @classmethod
     def of(cls, entry: BookEntry, default_id: str | None) -> Self:
-        """A ledger entry as programs see it, who are told which book is the default."""
+        """A ledger entry as a response, which says whether it is the default book."""
         return cls(
             book_id=entry.manifest.book_id,
             title=entry.manifest.title,
@@ -82,7 +82,7 @@ class ContextOut(Response):
 
     @classmethod
     def of(cls, chunk: Chunk, around: Around) -> Self:
-        """The chunk and what stands around it."""
+        """The chunk and its neighbours."""
         return cls(
             book_id=chunk.book_id,
             parent_doc_id=chunk.parent_doc_id,
@@ -107,7 +107,7 @@ class ChunkPage(Response):
 
     @classmethod
     def of(cls, stored: list[StampedChunk], limit: int, cursor: str | None) -> Self:
-        """The page that begins behind the cursor, wherever that chunk stands now."""
+        """The page that begins after the cursor, wherever that chunk is now."""
         after = _place(cursor) if cursor else ("", -1)
         rest = [one for one in stored if (one.chunk.source_file, one.chunk.chunk_index) > after]
         page = rest[:limit]
@@ -166,5 +166,5 @@ class OutlineOut(Response):
 
     @classmethod
     def of(cls, outline: Outline) -> Self:
-        """An outline as programs see it."""
+        """An outline as a response."""
         return cls.model_validate(outline, from_attributes=True)

@@ -1,7 +1,4 @@
-"""Questions and replies, under the names that the design documents give them. One reply object, rendered here.
-
-A run, for whoever asks how it ended.
-"""
+"""Questions, replies and runs in requests and responses, under the names that the design documents give them."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ class Source(Response):
 
     @classmethod
     def of(cls, citation: Citation) -> Self:
-        """A citation as readers and programs see it."""
+        """A citation as a response."""
         chunk = citation.hit.chunk
         return cls(
             chunk_text=citation.passage,
@@ -97,7 +94,7 @@ class StatementOut(Response):
 
 
 class RemovedOut(Response):
-    """What the draft held and the response does not."""
+    """Counts of what was removed from the draft."""
 
     invented_citations: int
     uncited: int
@@ -106,7 +103,7 @@ class RemovedOut(Response):
 
 
 class NearestLessonOut(Response):
-    """A lesson that comes near a refused question."""
+    """A lesson that is near to a refused question."""
 
     title: str
     url: str
@@ -114,7 +111,7 @@ class NearestLessonOut(Response):
 
 
 class ConsideredOut(Response):
-    """A passage that was handed out and not cited."""
+    """A passage that was handed out but not cited."""
 
     chunk_id: str
     page_title: str
@@ -190,7 +187,7 @@ class ChatResponse(Response):
 
     @classmethod
     def of(cls, reply: Reply, *, book_id: str, session_id: str | None = None) -> Self:
-        """The one reply object, as the chat endpoints and `lectern ask --json` show it."""
+        """A reply as the chat endpoints and `lectern ask --json` show it."""
         account, metrics, refusal = reply.account, reply.account.metrics, isinstance(reply, Refusal)
         return cls(
             response=reply.text,
@@ -240,5 +237,5 @@ class RunOut(Response):
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """The run as the turn log has it."""
+        """A run as the turn log stores it."""
         return cls(run_id=run.run_id, session_id=run.thread_id, state=run.state, error=run.error)

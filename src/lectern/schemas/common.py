@@ -1,4 +1,4 @@
-"""What requests and responses share: strict requests, the filters, the one shape of an error."""
+"""What requests and responses share: strict requests, the filters, the form of an error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Name = Annotated[str, BeforeValidator(_decodable)]
 
 
 class Request(BaseModel):
-    """A request: what it does not know it refuses."""
+    """A request; an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +48,7 @@ class Response(BaseModel):
 
 
 class Filters(Request):
-    """What a reader may narrow a question to; all of it is ANDed."""
+    """What a reader may narrow a question to; the filters are combined with AND."""
 
     book_id: Name | None = Field(default=None, description="The book; may be left out while only one is indexed.")
     hardware_tier_filter: int | None = Field(default=None, ge=1, le=4, description="This tier or lower.")
@@ -61,12 +61,12 @@ class Filters(Request):
     parent_doc_id: Name | None = Field(default=None, description="One lesson only.")
 
     def scope(self) -> Scope:
-        """The filters as the flows take them."""
+        """The filters as a `Scope`."""
         return scope_from(self.model_dump(include=set(Filters.model_fields)))
 
 
 class Problem(Response):
-    """An error, in the one shape every error has (application/problem+json)."""
+    """An error, in the form that every error has (application/problem+json)."""
 
     type: str = "about:blank"
     title: str
@@ -79,13 +79,14 @@ class Problem(Response):
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """How a route documents the errors it can give."""
+    """The errors that a route documents."""
     shape = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": HTTPStatus(status).phrase, "content": shape} for status in statuses}
 
 
 def event_stream(**events: str) -> dict[int | str, dict[str, Any]]:
-    """How a route documents its Server-Sent Events: each with what its data holds. The schema is one event's."""
+    """The Server-Sent Events that a route documents, each with the content of its data. The schema is that of one
+    event."""
     told = "; ".join(f"`{name}`: {holds}" for name, holds in events.items())
     data = {"type": "string", "contentMediaType": "application/json"}
     event = {
@@ -102,7 +103,7 @@ def event_stream(**events: str) -> dict[int | str, dict[str, Any]]:
 
 
 class Health(Response):
-    """Whether the server lives, or can answer."""
+    """Whether the server runs, or can answer."""
 
     status: Literal["ok"] = "ok"
 

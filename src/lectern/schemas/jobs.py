@@ -1,4 +1,5 @@
-"""Jobs, under the names that the design gives them. A caller is told of the machine only what the caller has said."""
+"""Jobs in requests and responses, under the names that the design gives them. A folder is named as the caller named it;
+nothing else about the machine is disclosed."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class IngestionRequest(Request):
 
 
 class FileProblem(Response):
-    """What is wrong with a file, where, and how to mend it."""
+    """What is wrong with a file, where, and how to fix it."""
 
     file: str
     line: int | None
@@ -106,7 +107,7 @@ class IngestionJob(Response):
 
     @classmethod
     def of(cls, record: JobRecord) -> Self:
-        """A record as callers see it."""
+        """A record as a response."""
         body = dataclasses.asdict(record.job)
         if body["error_message"]:
             body["error_message"] = record.order.in_words(body["error_message"])
@@ -128,7 +129,7 @@ class IngestionPage(Response):
 
 
 def before_of(cursor: str | None) -> int | None:
-    """The job that a page begins behind."""
+    """The job number after which a page begins."""
     if cursor is None:
         return None
     if not (cursor.isascii() and cursor.isdecimal()) or int(cursor) > HIGHEST:

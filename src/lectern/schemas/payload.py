@@ -1,8 +1,8 @@
 """The payload of a point in Qdrant (the design's QdrantPayload): the fields of a stamped chunk, plus the version of
-this shape.
+this format.
 
-Reading is strict. A payload of an older version that can be completed is, until the next ingestion writes it anew; one
-of any other version, or with a field missing, is never half-read: the index is rebuilt instead.
+Reading is strict. A payload of an older version is completed if that is possible, until the next ingestion writes it
+again. A payload of any other version, or with a field missing, is never read in part: the index must be rebuilt.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The names of a scope's fields, once: in Python, in requests (the design's names), and as options of commands."""
+"""The names of a scope's fields, in one table: in Python, in requests (the design's names), and as options of
+commands."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def scope_from(fields: Mapping[str, Any], book_id: str | None = None) -> Scope:
 
 
 def fields_of(scope: Scope) -> dict[str, Any]:
-    """A scope under the names of a request, without its book; what was not given is left out."""
+    """A scope under the names of a request, without its book and without fields that were not given."""
     first, last = scope.chapters or (None, None)
     values = {
         **{name: getattr(scope, name) for name in ("tier", "module", "lesson", "layer", "parent_doc_id")},
@@ -72,7 +73,7 @@ def filter_from(fields: Mapping[str, Any]) -> ChunkFilter:
 
 
 def applied(where: ChunkFilter) -> dict[str, Any]:
-    """What a reader's filters came to, under the names of a request."""
+    """The filters that were applied, under the names of a request."""
     return {
         "book_id": where.book_id,
         WIRE["tier"]: where.max_tier,

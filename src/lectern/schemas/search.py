@@ -1,4 +1,4 @@
-"""Searches and what they find, with all that was applied to find it."""
+"""Searches and their results in requests and responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SearchQueryIn(Filters):
     expand: int = Field(default=0, ge=0, le=5, description="Neighbours to read on either side of each result.")
 
     def query(self) -> SearchQuery:
-        """The search as the flows take it."""
+        """The request as a `SearchQuery`."""
         return SearchQuery(
             text=self.text,
             scope=self.scope(),
@@ -97,7 +97,7 @@ class SearchResult(Response):
 
     @classmethod
     def of(cls, hit: Hit, marks: list[tuple[int, int]]) -> Self:
-        """A hit as programs see it."""
+        """A hit as a response."""
         fields = {name: getattr(hit.chunk, name) for name in cls.model_fields if hasattr(hit.chunk, name)}
         fields["sections"] = [SectionOut.model_validate(mark, from_attributes=True) for mark in hit.chunk.sections]
         return cls(
@@ -112,7 +112,7 @@ class SearchResult(Response):
 
 
 class SearchResponse(Response):
-    """The results of a search, and all that was applied to get them."""
+    """The results of a search, and everything that was applied to get them."""
 
     query: str
     results: list[SearchResult]
@@ -126,7 +126,7 @@ class SearchResponse(Response):
 
     @classmethod
     def of(cls, findings: Findings, marks: Marks) -> Self:
-        """Findings as programs see them; `marks` finds the query's words in a text, as the index splits them."""
+        """Findings as a response; `marks` finds the query's words in a text, as the index splits them."""
         return cls(
             query=findings.query,
             results=[

@@ -1,4 +1,4 @@
-"""Conversations, under the names that the design gives them."""
+"""Conversations in requests and responses, under the names that the design gives them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lectern.schemas.common import Metadata, Request, Response
 
 
 class MessageOut(Response):
-    """What was said."""
+    """One message of a conversation."""
 
     role: Role
     content: str
@@ -91,7 +91,7 @@ class ExportOut(ThreadOut):
 
 
 class ThreadPageOut(Response):
-    """Conversations, the last used first."""
+    """Conversations, the most recently used first."""
 
     threads: list[ThreadHeadOut]
     next_cursor: str | None
@@ -103,7 +103,7 @@ class ThreadPageOut(Response):
 
 
 class ThreadEditIn(Request):
-    """What may be changed; what is left out stays."""
+    """What may be changed; a field that is left out stays as it is."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "URDF", "metadata": {"tags": ["ros2"]}}]})
 
@@ -111,7 +111,7 @@ class ThreadEditIn(Request):
     metadata: Metadata | None = Field(default=None, description="At most 4 KiB as JSON.")
 
     def change(self, version: int | None) -> ThreadEdit:
-        """The change that is asked for."""
+        """The request as a `ThreadEdit`."""
         return ThreadEdit(title=self.title, metadata=self.metadata, version=version)
 
 

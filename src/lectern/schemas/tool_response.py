@@ -1,5 +1,5 @@
 """Passages as a model sees them: the design's tool response, whose `rank` is the number to cite, and its error
-answer."""
+response."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Values as the database keeps them: JSON, compressed where large, vectors as float32 bytes. Never pickle: what is
-read back may have been written by anybody who can reach the file."""
+"""Values as the database stores them: JSON, compressed if large, and vectors as float32 bytes. Never pickle: anybody
+who can reach the file may have written what is read back."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def manifest_from_json(body: str) -> Manifest:
 
 
 def intents_to_bytes(intents: Sequence[Intent]) -> bytes:
-    """Intents, complete enough to be carried out again."""
+    """Intents, complete enough to be applied again."""
     body = [
         {
             "put": [_indexed_to_json(indexed) for indexed in intent.change.put],

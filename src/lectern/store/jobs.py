@@ -1,5 +1,5 @@
-"""Jobs in the SQL database. A row is written before anything is done and holds the whole report at the end; in between
-it says how far the job is. Rows of ended jobs are kept, the newest thousand of a book at least."""
+"""Jobs in the SQL database. A row is written before any work is done. It holds the progress while the job runs and the
+whole report at the end. At least the newest thousand ended jobs of a book are kept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SqlJobs:
     async def add(
         self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, begun: bool = False
     ) -> JobRecord | None:
-        """Write a new job down, queued or begun; None where this owner has used the idempotency key before."""
+        """Store a new job, queued or begun; None if this owner has used the idempotency key before."""
         now = utc_now()
         job = IngestionJob(
             job_id=0,
@@ -68,7 +68,7 @@ class SqlJobs:
         return JobRecord(job=job, order=order, owner=owner, origin=origin, attempts=int(begun))
 
     async def join(self, order: JobOrder, *, owner: str, key: str, job_id: int) -> bool:
-        """Another request got this job; False where its owner has used the idempotency key before."""
+        """Note that another request got this job; False if its owner has used the idempotency key before."""
         try:
             async with transaction(self._engine) as connection:
                 await refuse_revoked(connection, owner)
@@ -78,7 +78,7 @@ class SqlJobs:
         return True
 
     async def begin(self, job_id: int) -> int:
-        """It runs now; how often it has been begun."""
+        """Note that the job runs now; returns how often it was begun."""
         begun = update(jobs).where(jobs.c.job_id == job_id, _open())
         begun = begun.values(status="running", attempts=jobs.c.attempts + 1)
         async with transaction(self._engine) as connection:
@@ -87,13 +87,13 @@ class SqlJobs:
         return int(attempts)
 
     async def note(self, job: IngestionJob) -> bool:
-        """How far it is; whether somebody asked for its end meanwhile."""
+        """Store the job's progress; returns whether a cancel was requested in the meantime."""
         noted = update(jobs).where(jobs.c.job_id == job.job_id, _open()).values(**_values(job))
         async with transaction(self._engine) as connection:
             return bool((await connection.execute(noted.returning(jobs.c.cancelling))).scalar())
 
     async def end(self, job: IngestionJob) -> None:
-        """It has ended; a job that had ended before stays as it was."""
+        """Store the job's end. A job that had ended before is not changed."""
         ended = update(jobs).where(jobs.c.job_id == job.job_id, _open())
         async with transaction(self._engine) as connection:
             await connection.execute(ended.values(**_values(job)))
@@ -102,7 +102,7 @@ class SqlJobs:
         reached("jobs.ended")
 
     async def put_back(self, job_id: int, *, uncounted: bool) -> None:
-        """It waits to be taken up again; `uncounted` where it was stopped in peace."""
+        """Put the job back in the queue; `uncounted` if a normal stop ended it."""
         waiting = update(jobs).where(jobs.c.job_id == job_id, jobs.c.status == "running")
         values: dict[str, Any] = {"status": "queued"}
         if uncounted:
@@ -111,12 +111,12 @@ class SqlJobs:
             await connection.execute(waiting.values(**values))
 
     async def ask_to_end(self, job_id: int) -> None:
-        """Whoever carries it on is to cancel it."""
+        """Request a cancel from the process that runs the job."""
         async with transaction(self._engine) as connection:
             await connection.execute(update(jobs).where(jobs.c.job_id == job_id, _open()).values(cancelling=1))
 
     async def ending(self, job_ids: Collection[int]) -> frozenset[int]:
-        """Those of these jobs that somebody asked to end."""
+        """The jobs among these for which a cancel was requested."""
         query = select(jobs.c.job_id).where(jobs.c.job_id.in_(job_ids), jobs.c.cancelling == 1)
         async with reading(self._engine) as connection:
             return frozenset((await connection.execute(query)).scalars())
@@ -127,7 +127,7 @@ class SqlJobs:
         return found[0] if found else None
 
     async def keyed(self, owner: str, key: str) -> tuple[JobRecord, JobOrder] | None:
-        """The job that this owner got with an idempotency key, and what was asked for."""
+        """The job that this owner got with an idempotency key, and the order that it sent."""
         query = (
             select(jobs, job_keys.c.request.label("asked"))
             .join_from(jobs, job_keys)
@@ -138,17 +138,17 @@ class SqlJobs:
         return None if row is None else (_record(row), _order(json.loads(row.asked)))
 
     async def forget_keys(self, owner: str) -> None:
-        """Forget the idempotency keys of an owner and of its readers."""
+        """Delete the idempotency keys of an owner and of its readers."""
         async with transaction(self._engine) as connection:
             await connection.execute(delete(job_keys).where(belongs(job_keys.c.owner, owner)))
 
     async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
-        """Those that are queued or running, the oldest first; of one book or of all."""
+        """Queued and running jobs, the oldest first; of one book or of all."""
         query = select(jobs).where(_open()).order_by(jobs.c.job_id)
         return await self._found(query if book_id is None else query.where(jobs.c.book_id == book_id))
 
     async def page(self, *, books: frozenset[str] | None, limit: int, before: int | None) -> tuple[JobRecord, ...]:
-        """The newest first, without their warnings and errors; of these books, None for all."""
+        """Jobs of these books (None: of all), the newest first, without their warnings and errors."""
         query = select(*_LISTED).order_by(jobs.c.job_id.desc()).limit(limit)
         if books is not None:
             query = query.where(jobs.c.book_id.in_(sorted(books)))

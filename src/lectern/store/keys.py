@@ -1,5 +1,5 @@
-"""Keys, kept as digests. What was read of a key is believed for two seconds and no longer: a key that is revoked or
-rotated in another process stops opening doors here within that time, in this process at once."""
+"""Keys, stored as digests. What was read of a key is cached for two seconds. So a key that another process revokes or
+rotates stops working here within that time, and in the same process at once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOBODY = "0" * 64  # compared with where there is no key, so that an unknown id 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A key with what its text is compared with."""
+    """A key with the digests that its text is compared with."""
 
     key: Key
     digest: str
@@ -95,8 +95,8 @@ class SqlKeys:
             return tuple(_key(row) for row in rows.mappings())
 
     async def rotate(self, key_id: str, *, grace: float = 0, days: float | None = None) -> IssuedKey:
-        """Give a key another text; owner, rights and threads stay. The old text stops at once, or after `grace` hours.
-        With `days` it expires so much later than now."""
+        """Give a key a new text; owner, rights and threads stay. The old text stops at once, or after `grace` hours.
+        With `days` the key expires that many days from now."""
         if not 0 <= grace <= MOST_HOURS:
             raise BadInput(f"the grace must be 0 to {MOST_HOURS} hours, not {grace:g}", field="grace")
         refuse_days(days)
@@ -113,7 +113,7 @@ class SqlKeys:
         return IssuedKey(key=key, text=text)
 
     async def revoke(self, key_id: str) -> Key:
-        """Let a key open nothing from now on; a second time changes nothing."""
+        """Revoke a key; revoking it again changes nothing."""
         key = await self._key(key_id)
         if key.revoked_at is not None:
             return key
@@ -122,14 +122,14 @@ class SqlKeys:
         return key
 
     async def forget(self, key_id: str) -> None:
-        """Leave nothing of a revoked key but its id and the name that its threads had: nobody gets either again, and
-        the door stays shut although no key may be left."""
+        """Delete a revoked key except for its id and owner name, so that nobody gets either again. The server still
+        needs a key, even if none is left."""
         gone = {"name": "", "digest": NOBODY, "old_digest": None, "old_until": None, "rights": "[]", "books": None}
         times = {"origins": "[]", "expires_at": None, "last_used_at": None}
         await self._change(key_id, {**gone, **times})
 
     async def stands(self, key_id: str) -> bool:
-        """Whether a key was not revoked, as far as is known: a database that is away revokes nothing."""
+        """Whether a key is known and not revoked. If the database does not answer, the key counts as not revoked."""
         try:
             held = await self._look_up(key_id)
         except StoreUnavailable:
@@ -137,7 +137,7 @@ class SqlKeys:
         return held is not None and held.key.revoked_at is None
 
     async def verified(self, text: str) -> Key | None:
-        """The key that this is the text of, if it opens anything now."""
+        """The key with this text, if it is valid now."""
         key_id = key_id_in(text)
         held = await self._look_up(key_id) if key_id else None
         now, digest = utc_now(), digest_of(text)
@@ -147,7 +147,7 @@ class SqlKeys:
         return held.key if held.opens(digest, now) and held.key.state(now) == "active" else None
 
     async def exist(self) -> bool:
-        """Whether a key was ever made. A revoked one counts: taking the last key back must not open the door."""
+        """Whether a key was ever made. Revoked keys count: revoking the last key must not open the server."""
         if self._exist is None or not (self._exist[1] or self._is_fresh(self._exist[0])):
             begun = self._clock()
             async with reading(self._engine) as connection:
@@ -156,7 +156,7 @@ class SqlKeys:
         return self._exist[1]
 
     async def origins(self) -> frozenset[str]:
-        """The origins of every publishable key that opens something."""
+        """The origins of every publishable key that is valid."""
         if self._origins is None or not self._is_fresh(self._origins[0]):
             begun, now = self._clock(), utc_now()
             live = [key for key in await self.all() if key.state(now) == "active"]

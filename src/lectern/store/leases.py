@@ -1,5 +1,5 @@
-"""One turn at a time in a thread. Within a process the requests queue up; between processes a lease in the database is
-held for as long as the turn lives, renewed while it works, and checked again in the transaction that keeps the turn."""
+"""One turn at a time in a thread. Within a process, requests queue. Between processes, a lease in the database is held
+while the turn runs, renewed at intervals, and checked again in the transaction that stores the turn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Leases:
 
     @asynccontextmanager
     async def holding(self, owner: str, thread_id: str, run_id: str, patience: float) -> AsyncIterator[None]:
-        """Be the one whose turn it is; whoever waits longer than `patience` gets an error."""
+        """Hold the turn of a thread while the block runs. Waiting longer than `patience` is an error."""
         name, end = (owner, thread_id), asyncio.get_running_loop().time() + patience
         queue = self._queues.setdefault(name, _Queue())
         queue.users += 1
@@ -57,7 +57,7 @@ class Leases:
                 del self._queues[name]
 
     async def confirm(self, connection: AsyncConnection, owner: str, thread_id: str, run_id: str) -> None:
-        """Within the transaction that keeps a turn: nobody else has taken the thread over in the meantime."""
+        """Within the transaction that stores a turn: check that no other process has taken the thread over."""
         if not self._shared:
             return
         mine = update(leases).where(*_is(owner, thread_id), leases.c.run_id == run_id).values(until=_now() + HELD)
@@ -110,7 +110,7 @@ class _Queue:
 
 
 def live() -> ColumnElement[bool]:
-    """Of leases: the holder was heard of lately."""
+    """A condition on leases: the holder renewed it recently."""
     return leases.c.until >= _now()
 
 

@@ -1,5 +1,5 @@
-"""The ledger: which files and chunks the index holds. An intent is written before the index is touched and settled
-after, so a process killed in between leaves a note that the next one carries out."""
+"""The ledger: which files and chunks the index holds. An intent is written before the index is changed and settled
+afterwards. If a process is killed in between, the next one applies the intent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SqlLedger:
         self._writes = 0  # begun or ended: what was read across one may be old
 
     async def books(self) -> tuple[BookEntry, ...]:
-        """Every indexed book, by its id; every search asks."""
+        """Every indexed book, by its id. Cached, because every search asks for it."""
         if self._known is not None and self._alone:
             return self._known
         before = self._writes
@@ -43,8 +43,8 @@ class SqlLedger:
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that changes what `books` says. One that is broken off may have been committed all the same,
-        so what was remembered is forgotten however it ends."""
+        """A transaction that changes what `books` returns. Even an interrupted one may have been committed, so the
+        cache is cleared however it ends."""
         self._forget_books()
         try:
             async with self._engine.begin() as connection:
@@ -80,7 +80,7 @@ class SqlLedger:
         return next((entry for entry in await self.books() if entry.manifest.book_id == book_id), None)
 
     async def save_book(self, entry: BookEntry) -> None:
-        """Remember a book's manifest and when it was ingested."""
+        """Store a book's manifest and when it was ingested."""
         book_id = entry.manifest.book_id
         values = {
             "manifest": bodies.manifest_to_json(entry.manifest),
@@ -99,7 +99,7 @@ class SqlLedger:
         reached("ledger.saved-book")
 
     async def remove_book(self, book_id: str) -> None:
-        """Forget a book whose lessons are all gone, and what was still to be done to it."""
+        """Delete a book whose lessons are all gone, together with its intents."""
         async with self._writing() as connection:
             await connection.execute(delete(intents).where(intents.c.book_id == book_id))
             await connection.execute(delete(books).where(books.c.book_id == book_id))
@@ -125,7 +125,7 @@ class SqlLedger:
             return tuple((await connection.execute(query)).scalars())
 
     async def intend(self, book_id: str, collection: str, planned: Sequence[Intent]) -> int:
-        """Write down what is about to happen; gives the number to settle it with, which is also its generation."""
+        """Write down what is about to happen; returns the number to settle it with, which is also its generation."""
         body = await asyncio.to_thread(bodies.intents_to_bytes, planned)  # megabytes of JSON to be compressed
         values = {"book_id": book_id, "collection": collection, "body": body}
         async with self._engine.begin() as connection:
@@ -136,7 +136,7 @@ class SqlLedger:
         return number
 
     async def settle(self, done: Unsettled) -> None:
-        """It has happened: move the records, and with them what readers see, in one transaction."""
+        """Note that it has happened: move the records, and with them what readers see, in one transaction."""
         gone = [name for intent in done.intents for name in intent.retired]
         gone += [record.source_file for intent in done.intents for record in intent.records]
         common = {"collection": done.collection, "generation": done.number}
@@ -154,13 +154,13 @@ class SqlLedger:
         reached("ledger.settled")
 
     async def forget(self, number: int) -> None:
-        """Nothing of this intent is left to do."""
+        """Delete an intent of which nothing is left to do."""
         async with self._engine.begin() as connection:
             await connection.execute(delete(intents).where(intents.c.number == number))
         reached("ledger.forgotten")
 
     async def unsettled(self) -> list[Unsettled]:
-        """What a killed process left half done, oldest first; without intents where they cannot be read."""
+        """What a killed process left unfinished, oldest first; without intents if they cannot be read."""
         async with self._engine.connect() as connection:
             rows = (await connection.execute(select(intents).order_by(intents.c.number))).all()
         return [
@@ -188,7 +188,7 @@ class SqlGenerations:
             return int((await connection.execute(query)).scalar() or 0)
 
     async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
-        """The live generation of those of these lessons that the book has."""
+        """The live generation of each of these lessons that the book has."""
         mine = (lessons.c.book_id == book_id) & (lessons.c.collection == self._collection)
         found: dict[str, int] = {}
         async with self._engine.connect() as connection:
@@ -200,7 +200,8 @@ class SqlGenerations:
 
 
 def _intents(body: bytes) -> tuple[Intent, ...]:
-    """None where another version, or a fault, wrote them: one that cannot be read must not hide the others."""
+    """The intents in a row; None if another version, or a fault, wrote them: an unreadable one must not hide the
+    others."""
     try:
         return bodies.intents_from_bytes(body)
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError):

@@ -1,5 +1,5 @@
-"""Who is alone with a book. Within a process a set says it; on PostgreSQL a session lock on a connection of its own
-says it to every other process too, and goes with the connection: a process that was killed holds nothing."""
+"""Locks on books. Within a process a set holds them. On PostgreSQL there is also a session lock on a separate
+connection, for all other processes. The lock ends with the connection, so a killed process holds nothing."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class SqlBookLocks:
 
     @property
     def held(self) -> bool:
-        """Whether this process is alone with any book."""
+        """Whether this process holds the lock of any book."""
         return bool(self._mine)
 
     @asynccontextmanager
     async def alone(self, book_id: str) -> AsyncIterator[None]:
-        """Be alone with a book while the block runs; Busy where somebody else is."""
+        """Hold the lock of a book while the block runs; Busy if another holds it."""
         if book_id in self._mine:
             raise _busy(book_id)
         self._mine[book_id] = None
@@ -75,7 +75,7 @@ class SqlBookLocks:
         return connection
 
     async def confirm(self, book_id: str) -> None:
-        """Still alone? A connection that broke took the lock with it, and another process may have begun."""
+        """Raise if our lock is lost: a broken connection ends the lock, and another process may have begun."""
         connection = self._mine.get(book_id)
         if connection is None:
             return
@@ -87,7 +87,7 @@ class SqlBookLocks:
             ) from exc
 
     async def taken(self, book_id: str) -> bool:
-        """Whether another process is alone with a book at this moment."""
+        """Whether another process holds the lock of a book now."""
         if not self._shared or book_id in self._mine:
             return False
         async with reading(self._engine) as connection:

@@ -1,5 +1,5 @@
-"""What belongs to a key: whatever its owner has, and each reader of a publishable one. A key that was revoked begins
-nothing and keeps nothing any more, however long ago its request was let in."""
+"""What belongs to a key: everything of its owner and of each reader of a publishable key. A revoked key starts and
+stores nothing any more, even for a request that was accepted before."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _REVOKED = select(api_keys.c.revoked_at).where(api_keys.c.owner == bindparam("of
 
 
 def belongs(column: Column[Any], owner: str) -> ColumnElement[bool]:
-    """Of a column of owners: this one, or a reader of its key."""
+    """A condition on a column of owners: this owner, or a reader of its key."""
     return (column == owner) | column.startswith(f"{owner}/", autoescape=True)
 
 
 async def refuse_revoked(connection: AsyncConnection, owner: str) -> None:
-    """Within the transaction that writes something of an owner's. The key's row is held until it ends, so whoever
-    revokes the key finds afterwards all that was written before."""
+    """Within a transaction that writes for an owner: raise if its key is revoked. The key's row is locked until the
+    transaction ends, so a process that revokes the key finds everything that was written before."""
     if owner == LOCAL_OWNER:
         return
     if (await connection.execute(_REVOKED, {"of_owner": owner.partition("/")[0]})).scalar() is not None:

@@ -1,9 +1,9 @@
-"""The SQL tables: plain types that every database has, JSON as text where a column is only ever read whole.
+"""The SQL tables. They use plain types that every database has, and JSON as text for columns that are only read whole.
 
-The tables of keys, and of the secrets that a server makes for itself. A key's text is nowhere: only its digest.
+Keys and server secrets: a key's text is not stored, only its digest.
 
-The tables of conversations. A thread is named by its owner and its id together: to every other owner the same id is
-unknown, and free. Messages and turns have a second home, the archive, of the same shape.
+Conversations: a thread is named by its owner and its id together. For every other owner the same id is unknown, and can
+be used. Messages and turns that are archived are in second tables of the same form.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Conversations in the SQL database. A turn is kept in one transaction, whole; the thread's row is locked first, so
-`seq` counts commits and not clocks. Every look-up is within the owner: a foreign id is an unknown one.
+"""Conversations in the SQL database. A turn is stored in one transaction. The thread's row is locked first, so `seq`
+counts commits and does not depend on clocks. Every query is within the owner: another owner's id is unknown.
 
-Rows of conversations: found within their owner, live or archived, and read as values. Statements that every turn
-needs are made once: to put one together takes longer than SQLite takes to carry it out.
+Statements that every turn needs are built once, because building one takes longer than running it on SQLite.
 
-The archive of conversations: rows move between two tables of the same shape, and nothing is lost by ageing.
+The archive: rows move between two tables of the same form, and nothing is deleted because of its age.
 
-Where a list goes on: the last row's moment and number, as text that nobody has to understand.
+Cursors: the moment and number of the last row, as opaque text.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ async def row_of(connection: AsyncConnection, owner: str, thread_id: str, *, loc
 
 
 async def known_row(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any]:
-    """The same of a thread that must be there."""
+    """The row of a thread that must exist; an unknown thread is an error."""
     row = await row_of(connection, owner, thread_id, lock=lock)
     if row is None:
         raise UnknownThread(f"there is no thread {thread_id!r}", field="thread_id")
@@ -104,7 +103,7 @@ def turns_of(seqs: Sequence[int]) -> tuple[int, int]:
 
 
 def both(live: Table, archived: Table) -> Subquery:
-    """A table and its archive as one."""
+    """A table and its archive together."""
     parts: list[Select[Any]] = [select(live), select(archived)]
     return union_all(*parts).subquery()
 
@@ -124,7 +123,7 @@ def _turns() -> Select[Any]:
 def is_thread(
     owner: str | BindParameter[str], thread_id: str | BindParameter[str]
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Of threads: this one of this owner's."""
+    """A condition on threads: this thread of this owner."""
     return threads.c.owner == owner, threads.c.thread_id == thread_id
 
 
@@ -151,7 +150,7 @@ _SAID, _TURNS = _said(), _turns()
 
 
 async def put_away(connection: AsyncConnection, thread: int, upto: int | None) -> None:
-    """Move messages up to a `seq`, or all, and the turns that are then not live any more."""
+    """Archive messages up to a `seq`, or all of them, and the turns that have no live message left."""
     if upto is not None and upto <= 0:
         return
     await _move(connection, (messages, archived_messages, "seq"), thread, upto=upto)
@@ -160,7 +159,7 @@ async def put_away(connection: AsyncConnection, thread: int, upto: int | None) -
 
 
 async def bring_back(connection: AsyncConnection, thread: int, after: int) -> None:
-    """Move the messages after a `seq`, and their turns, to where they are live."""
+    """Move the messages after a `seq`, and their turns, from the archive to the live tables."""
     await _move(connection, (archived_messages, messages, "seq"), thread, after=after)
     await _move(connection, (archived_turns, turns, "number"), thread, after=after // 2)
 
@@ -175,7 +174,7 @@ async def _move(
 
 @cache
 def _moving(way: Way, bounds: frozenset[str]) -> tuple[Insert, Delete]:
-    """Made once: from the 26th on, every turn of a talk moves an older one."""
+    """Statements that move rows, built once: from its 26th turn on, every turn of a conversation moves an older one."""
     source, target, place = way
     which = source.c.thread == bindparam("of_thread")
     if "upto" in bounds:
@@ -187,12 +186,12 @@ def _moving(way: Way, bounds: frozenset[str]) -> tuple[Insert, Delete]:
 
 
 def cursor_of(moment: str, number: int) -> str:
-    """The cursor behind a row."""
+    """The cursor of a row."""
     return base64.urlsafe_b64encode(f"{moment} {number}".encode()).decode()
 
 
 def place_of(cursor: str) -> tuple[str, int]:
-    """The row behind a cursor."""
+    """The row that a cursor stands for."""
     try:
         found = _PLACE.fullmatch(base64.urlsafe_b64decode(cursor.encode()).decode())
     except (binascii.Error, ValueError):
@@ -216,7 +215,7 @@ class SqlThreads:
         return head_of(row) if row else None
 
     async def heads(self, owner: str, *, limit: int, cursor: str | None = None) -> ThreadPage:
-        """The owner's threads, the last used first."""
+        """The owner's threads, the most recently used first."""
         query = select(threads).where(threads.c.owner == owner)
         if cursor is not None:
             query = query.where(tuple_(threads.c.updated_at, threads.c.number) < tuple_(*place_of(cursor)))
@@ -232,7 +231,7 @@ class SqlThreads:
     async def thread(
         self, owner: str, thread_id: str, *, before: int | None = None, limit: int | None = LIVE_MESSAGES
     ) -> Thread:
-        """A thread with its last messages, or those before a `seq`; without a limit all of them."""
+        """A thread with its last messages, or those before a `seq`; without a limit, all of them."""
         async with reading(self._engine) as connection:
             row = await known_row(connection, owner, thread_id)
             whole = both(messages, archived_messages)
@@ -247,7 +246,7 @@ class SqlThreads:
         return Thread(head=head_of(row), messages=page, retrieval_history=look_ups, earlier=earlier)
 
     async def recent(self, owner: str, thread_id: str, most: int) -> tuple[Exchange, ...]:
-        """What was answered in the last `most` turns; refusals are no context, and neither is a damaged row."""
+        """The answers of the last `most` turns; refusals and damaged rows are left out."""
         async with reading(self._engine) as connection:
             row = await row_of(connection, owner, thread_id)
             if row is None:
@@ -275,7 +274,7 @@ class SqlThreads:
         return tuple(turn_bodies.turn(one, said) for one in whole)
 
     async def reply(self, owner: str, run_id: str) -> Json | None:
-        """The reply that a run came to, as it was shown."""
+        """The reply of a run, as it was shown."""
         whole = both(turns, archived_turns)
         query = (
             select(whole.c.reply)
@@ -297,7 +296,7 @@ class SqlThreads:
         filters: Json,
         summary: str | None,
     ) -> None:
-        """Keep a turn, whole. One that began in a thread which was deleted meanwhile is not kept."""
+        """Store a complete turn. If its thread was deleted in the meantime, it is not stored."""
         async with transaction(self._engine) as connection:
             await self._leases.confirm(connection, owner, thread_id, turn.run_id)
             await refuse_revoked(connection, owner)
@@ -315,7 +314,7 @@ class SqlThreads:
         reached("threads.kept")
 
     async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:
-        """Give a thread another title or other metadata; one that was changed since it was read is a conflict."""
+        """Change a thread's title or metadata; if it was changed since it was read, that is a conflict."""
         values: dict[str, Any] = {"version": threads.c.version + 1}
         if change.title is not None:
             values["title"] = change.title.strip()
@@ -335,7 +334,7 @@ class SqlThreads:
             await connection.execute(update(threads).where(*is_thread(owner, thread_id)).values(topic_summary=summary))
 
     async def delete(self, owner: str, thread_id: str) -> None:
-        """Remove a thread and all that belongs to it."""
+        """Delete a thread and everything that belongs to it."""
         async with transaction(self._engine) as connection:
             row = await known_row(connection, owner, thread_id, lock=True)
             await _remove(connection, [row.number])
@@ -344,7 +343,7 @@ class SqlThreads:
             )
 
     async def forget(self, owner: str) -> int:
-        """Remove every thread of an owner and of its readers, and all that was tried; how many threads that were."""
+        """Delete every thread and run of an owner and of its readers; returns how many threads were deleted."""
         async with transaction(self._engine) as connection:
             own = select(threads.c.number).where(belongs(threads.c.owner, owner)).with_for_update()
             numbers = list((await connection.execute(own)).scalars())
@@ -354,7 +353,7 @@ class SqlThreads:
         return len(numbers)
 
     async def purge(self, before: str) -> int:
-        """Forget threads of every owner that were last used before a moment; how many that were."""
+        """Delete threads of every owner that were last used before a moment; returns how many."""
         async with transaction(self._engine) as connection:
             old = select(threads.c.number).where(threads.c.updated_at < before).with_for_update()
             numbers = list((await connection.execute(old)).scalars())
@@ -363,7 +362,7 @@ class SqlThreads:
         return len(numbers)
 
     async def archive_idle(self, before: str) -> int:
-        """Move threads that were last used before a moment to the archive; how many that were."""
+        """Move threads that were last used before a moment to the archive; returns how many."""
         idle = select(threads.c.number).where(threads.c.archived == 0, threads.c.updated_at < before)
         async with reading(self._engine) as connection:
             numbers = (await connection.execute(idle)).scalars().all()
@@ -380,7 +379,7 @@ class SqlThreads:
 async def _begin(
     connection: AsyncConnection, name: tuple[str, str], turn: Turn, beginning: Beginning, filters: Json
 ) -> int:
-    """A thread with its first turn; under the lease nobody else can have begun it."""
+    """Insert a thread with its first turn; under the lease no other process can have done so."""
     new = {
         "owner": name[0],
         "thread_id": name[1],
@@ -402,7 +401,7 @@ async def _begin(
 async def _go_on(
     connection: AsyncConnection, name: tuple[str, str], turn: Turn, filters: Json, summary: str | None
 ) -> tuple[int, int, int]:
-    """One more turn in a thread: its number, its turns and its last `seq` before this one."""
+    """Add a turn to a thread; returns its number, the thread's turns and the last `seq` before this one."""
     row = await row_of(connection, *name, lock=True)
     if row is None:
         raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")

@@ -1,5 +1,5 @@
-"""Turns as the database keeps them. JSON is written in ASCII, because a database may not hold every character; a row
-that somebody damaged reads as an empty one and is said so in the log."""
+"""Turns as the database stores them. JSON is written in ASCII, because some databases cannot store every character. A
+damaged row reads as an empty one, and the log says so."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def message_rows(thread: int, seq: int, turn: Turn) -> list[dict[str, Any]]:
 
 
 def turn_row(thread: int, number: int, turn: Turn) -> dict[str, Any]:
-    """What else is kept of it."""
+    """The row of a turn, without its messages."""
     return {
         "thread": thread,
         "number": number,
@@ -77,7 +77,7 @@ def look_ups(body: str) -> tuple[LookUp, ...]:
 
 
 def storable(text: str) -> str:
-    """Text that every database and every encoding can hold; what cannot be held is shown as a replacement character."""
+    """Text that every database and encoding can store; other characters become a replacement character."""
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 

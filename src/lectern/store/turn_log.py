@@ -1,5 +1,5 @@
-"""The turn log: every attempt at a turn, from before it begins. One that failed, was cancelled or was killed leaves its
-question here and nothing in the talk."""
+"""The turn log: every attempt at a turn, written before it begins. An attempt that failed, was cancelled or was killed
+leaves its question here and nothing in the conversation."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class SqlTurnLog:
 
     @property
     def shared(self) -> bool:
-        """Whether other processes may end what this one carries on."""
+        """Whether other processes may end the runs of this one."""
         return self._shared
 
     async def begin(self, run: Run) -> bool:
-        """Write an attempt down; False where it has its reply. One that came to nothing may be repeated, and so may one
-        that a dead process left: whoever calls this has the thread, so nobody else is at it."""
+        """Store an attempt; False if it already has its reply. An attempt that ended without a reply may be repeated,
+        and so may one that a dead process left: the caller holds the thread's lease, so no other process runs it."""
         values = {
             "owner": run.owner,
             "thread_id": run.thread_id,
@@ -65,7 +65,7 @@ class SqlTurnLog:
         return True
 
     async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
-        """The attempt came to nothing; one that has its reply keeps it."""
+        """Note that the attempt ended without a reply; an attempt that has its reply is not changed."""
         async with transaction(self._engine) as connection:
             running = (turn_log.c.run_id == run_id) & (turn_log.c.state == "running")
             await connection.execute(
@@ -73,21 +73,22 @@ class SqlTurnLog:
             )
 
     async def end_all_of(self, owner: str, error: str) -> None:
-        """Every attempt of this owner's, and of its readers, is cancelled; whoever carries it on will hear of it."""
+        """Cancel every attempt of an owner and of its readers; the process that runs one notices within about a
+        second."""
         running = belongs(turn_log.c.owner, owner) & (turn_log.c.state == "running")
         values = {"state": "cancelled", "error": error, "ended_at": utc_now()}
         async with transaction(self._engine) as connection:
             await connection.execute(update(turn_log).where(running).values(**values))
 
     async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
-        """Those of these attempts that another process ended: cancelled, given up, or gone with their thread."""
+        """The attempts among these that another process ended: cancelled, given up, or deleted with their thread."""
         own = turn_log.c.state.in_(("running", "replied", "error"))  # what only whoever carries it on writes
         query = select(turn_log.c.run_id).where(turn_log.c.run_id.in_(run_ids), own)
         async with reading(self._engine) as connection:
             return frozenset(run_ids) - set((await connection.execute(query)).scalars())
 
     async def run(self, owner: str, run_id: str) -> Run | None:
-        """An attempt of this owner's."""
+        """An attempt of this owner."""
         query = select(turn_log).where(turn_log.c.run_id == run_id, turn_log.c.owner == owner)
         async with reading(self._engine) as connection:
             row = (await connection.execute(query)).first()
@@ -97,7 +98,7 @@ class SqlTurnLog:
         return _run(row, "interrupted") if dead else _run(row, row.state)
 
     async def sweep(self) -> int:
-        """At the start of a process: attempts that nobody carries on any more were interrupted; how many that were."""
+        """At the start of a process: mark attempts that no process runs any more as interrupted; returns how many."""
         dead = turn_log.c.state == "running"
         if self._shared:
             dead &= ~exists().where(leases.c.run_id == turn_log.c.run_id, live())
@@ -108,13 +109,14 @@ class SqlTurnLog:
         return swept.rowcount
 
     async def purge(self, before: str) -> None:
-        """Forget attempts that ended before a moment."""
+        """Delete attempts that ended before a moment."""
         async with transaction(self._engine) as connection:
             await connection.execute(delete(turn_log).where(turn_log.c.ended_at < before))
 
 
 async def settle(connection: AsyncConnection, run_id: str) -> None:
-    """Within the transaction that keeps a turn: the attempt has its reply, unless somebody cancelled it meanwhile."""
+    """Within the transaction that stores a turn: note that the attempt has its reply, unless it was cancelled in the
+    meantime."""
     done = await connection.execute(_REPLIED, {"of_run": run_id, "ended_at": utc_now()})
     if not done.rowcount:
         raise Conflict("the run was cancelled while the answer was being made; nothing was kept")

@@ -23,7 +23,7 @@ class SqlVectorCache:
         self._engine = engine
 
     async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
-        """Those of `keys` that are known."""
+        """The known vectors among these keys."""
         known: dict[str, Vector] = {}
         async with self._engine.connect() as connection:
             for start in range(0, len(keys), SLICE):
@@ -33,7 +33,7 @@ class SqlVectorCache:
         return known
 
     async def remember(self, fresh: Mapping[str, Vector]) -> None:
-        """Keep these; a known key gets the new vector."""
+        """Store these; a known key gets the new vector."""
         keys = list(fresh)
         rows = [{"key": key, "vector": vector_to_bytes(vector)} for key, vector in fresh.items()]
         if not rows:
@@ -46,7 +46,7 @@ class SqlVectorCache:
         reached("vectors.remembered")
 
     async def prune(self, used: AbstractSet[str]) -> int:
-        """Forget every vector but these; how many that were."""
+        """Delete every vector but these; returns how many were deleted."""
         async with self._engine.begin() as connection:
             known = (await connection.execute(select(vectors.c.key))).scalars().all()
             unused = [key for key in known if key not in used]

@@ -35,7 +35,7 @@ async def books(lectern: LecternDep, caller: ReadCaller) -> list[BookOut]:
 
 @router.delete("/books/{book_id}", operation_id="removeBook", status_code=204, responses=problems(409))
 async def remove(book_id: str, lectern: LecternDep, caller: AdminCaller) -> None:
-    """Take a book out of the index; its files stay where they are."""
+    """Remove a book from the index; its files stay where they are."""
     await lectern.remove(await lectern.app.library.book_id(book_id, caller.books))
 
 
@@ -54,7 +54,7 @@ async def chunks(
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
     parent_doc_id: Annotated[str | None, Query(description="Of this lesson only.")] = None,
 ) -> ChunkPage:
-    """What the index really holds of a book, or of one of its lessons, by file and place, a page at a time."""
+    """The chunks that the index actually holds of a book, or of one of its lessons, in order, a page at a time."""
     library = lectern.app.library
     stored = await library.chunks(await library.book_id(book_id, caller.books), parent_doc_id)
     return ChunkPage.of(stored, limit, cursor)

@@ -1,5 +1,5 @@
-"""Questions over HTTP: answered at once, or followed as they come. Either way the run is the server's, and a client
-that goes away ends nothing."""
+"""Questions over HTTP, answered in one response or as a stream. The server owns the run in both cases, so a client that
+disconnects does not end it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ router = APIRouter(prefix="/chat", tags=["chat"], responses=problems(401, 403, 4
 async def chat_run(
     body: ChatRequest, runs: RunsDep, streams: StreamsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Answer a question from the book, with citations, or refuse; with `stream` as `/chat/stream` does. `X-Run-ID`
-    names the run, under which the reply can be fetched again."""
+    """Answer a question from the book, with citations, or refuse; with `stream` it answers as `/chat/stream` does.
+    `X-Run-ID` names the run; the reply can be fetched again under this id."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
     if body.stream:
         await run.begun()
@@ -60,7 +60,7 @@ async def chat_resume(
     caller: ChatCaller,
     last_event_id: Annotated[str | None, Header(max_length=40, description="The last event that arrived.")] = None,
 ) -> Response:
-    """Go on where a stream broke off; once there is a reply, it is given."""
+    """Resume a stream after a lost connection; once there is a reply, it is returned."""
     if (run := await runs.recall(caller.owner, str(run_id))) is not None:
         return streams.open(caller, live_events(run, last_event_id))
     known = await conversations.log.run(caller.owner, str(run_id))
@@ -71,7 +71,7 @@ async def chat_resume(
 
 @router.post("/runs/{run_id}/cancel", operation_id="chatCancel")
 async def chat_cancel(run_id: UUID, runs: RunsDep, conversations: TalkDep, caller: ChatCaller) -> RunOut:
-    """End a run; one that has its reply keeps it."""
+    """Cancel a run; a run that has its reply is not changed."""
     run = runs.find(caller.owner, str(run_id))
     if run is not None:
         await run.cancel()

@@ -26,7 +26,7 @@ async def live() -> Health:
 
 @router.get("/ready", operation_id="healthReady", response_model=Health, responses={503: {"model": Problem}})
 async def ready(lectern: LecternDep) -> Health | JSONResponse:
-    """Say that the database and every book's index can be read; both are really asked."""
+    """Say whether the database and every book's index can be read; both are really tried."""
     try:
         await _ask_all(lectern)
     except LecternError as exc:

@@ -38,7 +38,7 @@ async def start(
     body: IngestionRequest | None = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Bring a book's index to what its folder says; while a job for the same is queued or running, you get that one."""
+    """Bring a book's index up to date; while a job for the same request is queued or running, it is returned."""
     asked = body or IngestionRequest()
     order = await lectern.jobs.order(book_id, asked.source, asked.mode, replace=asked.replace, readable=caller.books)
     if asked.dry_run:
@@ -66,7 +66,7 @@ async def list_ingestions(
 
 @router.get("/ingestions/{job_id}", operation_id="readIngestion")
 async def read(job_id: JobId, lectern: LecternDep, caller: IngestCaller) -> IngestionJob:
-    """A job with its report, as far as it is."""
+    """A job with its report so far."""
     return IngestionJob.of(await lectern.jobs.record(job_id, caller.books))
 
 
@@ -92,5 +92,5 @@ async def follow(
 
 @router.post("/ingestions/{job_id}/cancel", operation_id="cancelIngestion")
 async def cancel(job_id: JobId, lectern: LecternDep, caller: IngestCaller) -> IngestionJob:
-    """End a job between two steps: what was finished is kept. One that has ended stays as it is."""
+    """Cancel a job between two steps; what was finished is kept. A job that has ended is not changed."""
     return IngestionJob.of(await lectern.jobs.cancel(job_id, caller.books))

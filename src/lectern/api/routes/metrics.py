@@ -15,5 +15,5 @@ TEXT = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "descri
 
 @router.get("/metrics", operation_id="readMetrics", response_class=Response, responses=TEXT)  # type: ignore[arg-type]  # FastAPI asks for a wider key type
 async def metrics(request: Request, _: AdminCaller) -> Response:
-    """What this server counts, for Prometheus."""
+    """Metrics of this server, for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE)

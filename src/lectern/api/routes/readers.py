@@ -14,7 +14,7 @@ router = APIRouter(prefix="/readers", tags=["readers"], responses=problems(401, 
 
 @router.post("", operation_id="createReader", status_code=201)
 async def create_reader(lectern: LecternDep, caller: KnownCaller) -> ReaderOut:
-    """Name this browser, so that its conversations are its own; with a good token the same reader gets a new one."""
+    """Create a reader, so that a browser has its own conversations; a valid token is replaced by a new one."""
     if caller.key_id is None or not (caller.reader or caller.nameless):
         raise Forbidden("readers are of publishable keys; everybody else's conversations are their own without")
     token = await Readers(lectern.app.keys).token(caller.key_id, caller.reader)

@@ -24,7 +24,7 @@ async def list_threads(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
 ) -> ThreadPageOut:
-    """Your conversations, the last used first."""
+    """Your conversations, the most recently used first."""
     return ThreadPageOut.of(await conversations.threads.heads(caller.owner, limit=limit, cursor=cursor))
 
 
@@ -51,7 +51,7 @@ async def edit_thread(
     response: Response,
     if_match: Annotated[str | None, Header(description="The `ETag` that was read; another is a conflict.")] = None,
 ) -> ThreadOut:
-    """Give a conversation another title or other metadata."""
+    """Change the title or metadata of a conversation."""
     change = body.change(_version(if_match))
     await conversations.threads.edit(caller.owner, str(thread_id), change)
     thread = await conversations.threads.thread(caller.owner, str(thread_id))
@@ -61,7 +61,7 @@ async def edit_thread(
 
 @router.delete("/{thread_id}", operation_id="deleteThread", status_code=204)
 async def delete_thread(thread_id: UUID4, runs: RunsDep, caller: ChatCaller) -> None:
-    """Remove a conversation and all that belongs to it."""
+    """Delete a conversation and everything that belongs to it."""
     await runs.conversations.threads.delete(caller.owner, str(thread_id))
     runs.forget_thread(caller.owner, str(thread_id))
 
