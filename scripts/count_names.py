@@ -18,7 +18,8 @@ EMPTY_NAMES = frozenset(
     "one ones other others another some both each every all any none it its they them their he she him his her "
     "this that these those mine yours ours own who whom what which whoever whatever "
     "found held told said given meant asked kept taken made known seen left gone done wanted needed used begun ended "
-    "tried shown sent got put read_ written chosen named called added removed changed moved brought looked counted".split()
+    "tried shown sent got put read_ written chosen named called added removed changed moved brought looked "
+    "counted".split()
 )
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module | ast.Lambda
 
