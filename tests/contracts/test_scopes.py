@@ -12,7 +12,7 @@ from lectern.domain.scope import ChunkFilter, SearchQuery
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest
 from lectern.retrieval.search import HybridSearch
 from lectern.schemas.scope import scope_from
-from tests.workshop import workshop
+from tests.ingest_parts import open_ingest_parts
 
 
 @pytest.mark.parametrize("book_id", ["", " ", "\t\n", "\u00a0", "\u3000"])
@@ -71,7 +71,7 @@ async def tiers(search: HybridSearch, **scope: object) -> list[int]:
 
 async def test_the_manifests_reader_is_assumed_where_none_is_named(tmp_path: Path) -> None:
     """`[reader] hardware_tier` narrows a search that names no tier; one that does is taken at its word."""
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         search = await library(ingest_deps, tmp_path, "one", "two")
 
         assert await tiers(search, book_id="one") == [1]
@@ -82,7 +82,7 @@ async def test_the_manifests_reader_is_assumed_where_none_is_named(tmp_path: Pat
 
 async def test_the_default_book_is_searched_where_none_is_named(tmp_path: Path) -> None:
     """The configured book among several; the only one where there is but one; else an error that lists them."""
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         search = await library(ingest_deps, tmp_path, "one", "two")
         found = await search(SearchQuery(text="the robot"))
         assert (found.where.book_id, {hit.chunk.book_id for hit in found.hits}) == ("two", {"two"})
@@ -91,7 +91,7 @@ async def test_the_default_book_is_searched_where_none_is_named(tmp_path: Path) 
             await HybridSearch(ingest_deps.collections, ingest_deps.ledger)(SearchQuery(text="the robot"))
         with pytest.raises(UnknownBook, match="one, two"):
             await HybridSearch(ingest_deps.collections, ingest_deps.ledger, "three")(SearchQuery(text="the robot"))
-    async with workshop(tmp_path / "single") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "single") as ingest_deps:
         await library(ingest_deps, tmp_path / "again", "one")
         found = await HybridSearch(ingest_deps.collections, ingest_deps.ledger, "two")(SearchQuery(text="the robot"))
         assert found.where.book_id == "one"
@@ -124,7 +124,7 @@ async def test_an_unknown_value_is_an_error_that_names_what_exists(
     tmp_path: Path, scope: dict[str, object], field: str, names: str
 ) -> None:
     """Through a real search: never an empty answer, and never a broader one."""
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         search = await library(ingest_deps, tmp_path, "one", "two")
         with pytest.raises(BadInput) as raised:
             await tiers(search, **{"book_id": "one", **scope})
@@ -135,7 +135,7 @@ async def test_an_unknown_value_is_an_error_that_names_what_exists(
 
 async def test_a_known_value_without_chunks_is_an_empty_answer(tmp_path: Path) -> None:
     """Levels, layers and chapters that a book could have are no mistake."""
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         search = await library(ingest_deps, tmp_path, "one", "two")
 
         assert await tiers(search, book_id="two", layer_filter="L4") == []

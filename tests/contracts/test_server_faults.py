@@ -26,8 +26,8 @@ from lectern.ingestion.ingest import IngestDeps
 from lectern.ports.index import IndexView
 from tests.books import Author
 from tests.contracts.test_index import Book
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 from tests.making import DIMENSIONS, chunk, indexed, unit_vector
-from tests.workshop import agreement, content, run, workshop
 
 BOOK = ChunkFilter(book_id="book")
 BOUND = 10.0  # seconds in which any of this has to end; a hang would take for ever
@@ -195,7 +195,7 @@ async def test_a_collection_that_is_gone_is_named(tmp_path: Path) -> None:
 
 
 def client_of(ingest_deps: IngestDeps) -> AsyncQdrantClient:
-    """The client behind the workshop's index."""
+    """The client behind the index of the ingestion parts."""
     index = ingest_deps.collections.current.index
     assert isinstance(index, ServerIndex)
     return index._client
@@ -215,7 +215,7 @@ def lost() -> ResponseHandlingException:
 async def test_what_was_applied_without_an_answer_is_done_again_harmlessly(tmp_path: Path, operation: str) -> None:
     """The server did it and the answer was lost: the job fails, and the next run ends equal to a fresh ingest."""
     author = Author(tmp_path / "book", 1)
-    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         await run(ingest_deps, author.folder)
         author._change_a_line()
         author._delete()
@@ -240,7 +240,7 @@ async def test_what_was_applied_without_an_answer_is_done_again_harmlessly(tmp_p
         assert await ingest_deps.ledger.unsettled() == []
         assert await points_of(ingest_deps) == len(ours)  # none twice, none stale
         assert [one async for one in examine(ingest_deps, mend=False)] == []
-    async with workshop(tmp_path / "fresh") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
         await run(ingest_deps, author.folder)
         assert await content(ingest_deps) == ours
 
@@ -263,7 +263,7 @@ def forgetful(client: AsyncQdrantClient, times: int) -> list[int]:
 async def test_a_delete_that_skips_a_point_is_noticed_and_repeated(tmp_path: Path) -> None:
     """What was to go is looked up again, and deleted again, until it has gone."""
     author = Author(tmp_path / "book", 2)
-    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         await run(ingest_deps, author.folder)
         author._change_a_line()
         asked = forgetful(client_of(ingest_deps), times=2)
@@ -276,7 +276,7 @@ async def test_a_delete_that_skips_a_point_is_noticed_and_repeated(tmp_path: Pat
 async def test_a_point_that_will_not_go_is_an_error_and_is_found_later(tmp_path: Path) -> None:
     """Readers do not see it, the job says so, and the doctor drops it once the server lets it go."""
     author = Author(tmp_path / "book", 3)
-    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         await run(ingest_deps, author.folder)
         author._change_a_line()
         client = client_of(ingest_deps)
@@ -297,7 +297,7 @@ async def test_a_point_that_will_not_go_is_an_error_and_is_found_later(tmp_path:
 async def test_both_engines_search_exactly(tmp_path: Path) -> None:
     """The server is asked for the exact nearest, as the embedded index is: an approximate search ranks otherwise."""
     asked: list[models.SearchParams | None] = []
-    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         client = client_of(ingest_deps)
         real = client.query_points
 
@@ -320,7 +320,7 @@ async def test_counting_reads_no_text(tmp_path: Path) -> None:
     """Every start counts every book: what it fetches of a chunk is its lesson and version, not its payload."""
     fetched: list[object] = []
     author = Author(tmp_path / "book", 4)
-    async with workshop(tmp_path / "home", server=True) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         await run(ingest_deps, author.folder)
         client = client_of(ingest_deps)
         real = client.scroll

@@ -17,7 +17,7 @@ import pytest
 from lectern.domain import failpoints
 from lectern.domain.scope import ChunkFilter
 from tests.books import Author
-from tests.workshop import agreement, content, run, workshop
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 
 FAILPOINTS = (
     "ingest.planned",
@@ -94,7 +94,7 @@ class Campaign:
         async def work() -> None:
             if name is not None:
                 failpoints.listen(killed_at(name, count))
-            async with workshop(self.folder / "home") as ingest_deps:
+            async with open_ingest_parts(self.folder / "home") as ingest_deps:
                 await run(ingest_deps, self.author.folder, mode)
 
         status = in_child(work, kill_after=None if name else self.chance.uniform(0.005, 0.25))
@@ -105,12 +105,12 @@ class Campaign:
         """A fresh process finds lessons whole, index and ledger agreeing, and ends equal to a fresh ingest."""
 
         async def work() -> None:
-            async with workshop(self.folder / "home") as ingest_deps:
+            async with open_ingest_parts(self.folder / "home") as ingest_deps:
                 await agreement(ingest_deps)
                 await chains_are_whole(ingest_deps)
                 await run(ingest_deps, self.author.folder)
                 ours = await content(ingest_deps)
-            async with workshop(self.folder / f"fresh-{self.round}") as ingest_deps:
+            async with open_ingest_parts(self.folder / f"fresh-{self.round}") as ingest_deps:
                 await run(ingest_deps, self.author.folder)
                 assert ours == await content(ingest_deps)
 
@@ -155,7 +155,7 @@ def test_every_named_instant_is_reached_and_survived(tmp_path: Path, name: str) 
 
     async def work() -> None:
         failpoints.listen(killed_at(name, 1))
-        async with workshop(campaign.folder / "home") as ingest_deps:
+        async with open_ingest_parts(campaign.folder / "home") as ingest_deps:
             await run(ingest_deps, campaign.author.folder, "recreate")
 
     assert in_child(work) == signal.SIGKILL
@@ -163,7 +163,7 @@ def test_every_named_instant_is_reached_and_survived(tmp_path: Path, name: str) 
 
 
 async def _ingest(campaign: Campaign) -> None:
-    async with workshop(campaign.folder / "home") as ingest_deps:
+    async with open_ingest_parts(campaign.folder / "home") as ingest_deps:
         await run(ingest_deps, campaign.author.folder)
 
 
@@ -178,7 +178,7 @@ def test_without_the_intent_a_kill_would_be_noticed(tmp_path: Path, monkeypatch:
 
     async def work() -> None:
         failpoints.listen(killed_at("index.put", 1))
-        async with workshop(campaign.folder / "home") as ingest_deps:
+        async with open_ingest_parts(campaign.folder / "home") as ingest_deps:
             await run(ingest_deps, campaign.author.folder)
 
     assert in_child(work) == signal.SIGKILL
@@ -189,7 +189,7 @@ def test_without_the_intent_a_kill_would_be_noticed(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(SqlLedger, "unsettled", forgetful)
 
     async def look() -> None:
-        async with workshop(campaign.folder / "home") as ingest_deps:
+        async with open_ingest_parts(campaign.folder / "home") as ingest_deps:
             await agreement(ingest_deps)
 
     assert in_child(look) != 0

@@ -16,7 +16,7 @@ from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.doctor import examine
 from tests.books import Author
 from tests.crash.test_kills import in_child
-from tests.workshop import content, run, workshop
+from tests.ingest_parts import content, open_ingest_parts, run
 
 NOTICED = 7  # the exit status of a child that found the damage
 
@@ -40,14 +40,14 @@ def test_no_damage_to_the_index_is_served_as_healthy(tmp_path: Path, kills: int)
 
 
 async def _ingest(home: Path, author: Author) -> None:
-    async with workshop(home) as ingest_deps:
+    async with open_ingest_parts(home) as ingest_deps:
         await run(ingest_deps, author.folder)
 
 
 async def _look(home: Path) -> None:
     """Read everything, as a reader would; a damaged index is another exit status."""
     try:
-        async with workshop(home) as ingest_deps:
+        async with open_ingest_parts(home) as ingest_deps:
             entry = await ingest_deps.ledger.book("book")
             assert entry is not None
             serving = await ingest_deps.collections.serving(entry)
@@ -87,12 +87,12 @@ def _hurt(folder: Path, chance: random.Random) -> str:
 async def test_an_index_that_lost_everything_is_mended(tmp_path: Path) -> None:
     """The folder of the index was deleted: questions fail with advice, and the doctor reads the book again."""
     author = Author(tmp_path / "book", 2)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
     shutil.rmtree(tmp_path / "home" / "index")
 
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         with pytest.raises(IndexDamaged, match="doctor --mend"):

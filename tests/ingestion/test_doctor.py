@@ -11,8 +11,8 @@ from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.doctor import examine
 from lectern.ingestion.ingest import IngestDeps
 from tests.books import Author
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 from tests.making import chunk, indexed, place
-from tests.workshop import agreement, content, run, workshop
 
 
 async def kinds(ingest_deps: IngestDeps, *, mend: bool = False) -> list[str]:
@@ -39,7 +39,7 @@ async def held(ingest_deps: IngestDeps) -> list:
 async def test_a_healthy_book_has_no_finding(tmp_path: Path) -> None:
     """Nothing is reported, and mending changes nothing, where index and ledger agree."""
     author = Author(tmp_path / "book", 1)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
 
@@ -51,7 +51,7 @@ async def test_a_healthy_book_has_no_finding(tmp_path: Path) -> None:
 async def test_lost_changed_and_unknown_chunks_are_found_and_mended(tmp_path: Path) -> None:
     """A chunk that vanished, one whose payload changed, one that nobody put there: afterwards all is as fresh."""
     author = Author(tmp_path / "book", 2)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
         first, second, *_ = await held(ingest_deps)
@@ -73,7 +73,7 @@ async def test_lost_changed_and_unknown_chunks_are_found_and_mended(tmp_path: Pa
 async def test_a_book_the_ledger_does_not_know_is_taken_out(tmp_path: Path) -> None:
     """Chunks of a book without a record cannot be read by anybody, and are swept."""
     author = Author(tmp_path / "book", 3)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         stranger = indexed(chunk("Some text of a ghost.", place("ghost")), [1.0] * 32)
         await tamper(ingest_deps, put=(stranger,))
@@ -89,12 +89,12 @@ async def test_an_old_copy_of_either_side_is_noticed(tmp_path: Path) -> None:
         folder = tmp_path / restored
         author = Author(folder / "book", 4)
         home = folder / "home"
-        async with workshop(home) as ingest_deps:
+        async with open_ingest_parts(home) as ingest_deps:
             await run(ingest_deps, author.folder)
         shutil.copytree(home, folder / "backup")
         for _ in range(6):
             author.edit()
-        async with workshop(home) as ingest_deps:
+        async with open_ingest_parts(home) as ingest_deps:
             await run(ingest_deps, author.folder)
             today = await content(ingest_deps)
         if restored == "index":
@@ -103,7 +103,7 @@ async def test_an_old_copy_of_either_side_is_noticed(tmp_path: Path) -> None:
         else:
             shutil.copy(folder / "backup" / "lectern.db", home / "lectern.db")
 
-        async with workshop(home) as ingest_deps:
+        async with open_ingest_parts(home) as ingest_deps:
             assert await kinds(ingest_deps)
             await kinds(ingest_deps, mend=True)
             await run(ingest_deps, author.folder)
@@ -114,7 +114,7 @@ async def test_an_old_copy_of_either_side_is_noticed(tmp_path: Path) -> None:
 async def test_vectors_that_no_chunk_uses_are_pruned(tmp_path: Path) -> None:
     """After an edit the old text's vector is dead weight; mending forgets it and keeps the rest."""
     author = Author(tmp_path / "book", 5)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         author._change_a_line()
         await run(ingest_deps, author.folder)
@@ -127,7 +127,7 @@ async def test_vectors_that_no_chunk_uses_are_pruned(tmp_path: Path) -> None:
 async def test_a_lesson_that_cannot_be_read_again_is_not_taken_away(tmp_path: Path) -> None:
     """The book's folder is gone: the doctor reports the damage and leaves what there is."""
     author = Author(tmp_path / "book", 6)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         first, *_ = await held(ingest_deps)
         changed = IndexedChunk(

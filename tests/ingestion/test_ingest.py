@@ -16,7 +16,7 @@ from lectern.ports.index import Purpose
 from lectern.retrieval.search import HybridSearch
 from tests.books import Author
 from tests.doubles import WordEmbedder
-from tests.workshop import agreement, content, run, workshop
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 
 
 class OtherEmbedder(WordEmbedder):
@@ -36,7 +36,7 @@ class FailingEmbedder(WordEmbedder):
 async def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     """Unchanged, renamed, moved and fully re-ingested files send nothing to the embedder; recreate sends everything."""
     author = Author(tmp_path / "book", 1)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         first = await run(ingest_deps, author.folder)
         author._rename()
         author._move()
@@ -84,7 +84,7 @@ async def test_readers_never_see_a_mixed_or_missing_lesson(
             parts = [f"## Part {n}\n\nVersion {version}, {name}, {n}. " + "word " * 150 for n in range(6)]
             (folder / f"{name}.md").write_text("\n\n".join([f"# Lesson {name}", *parts]), encoding="utf-8")
 
-    async with workshop(tmp_path / "home", server=server) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", server=server) as ingest_deps:
         write(0)
         await run(ingest_deps, folder)
 
@@ -124,13 +124,13 @@ def reads(request: pytest.FixtureRequest) -> int:
 async def test_a_provider_that_fails_leaves_the_old_version_serving(tmp_path: Path) -> None:
     """The job is failed, says why, and nothing that was there is touched."""
     author = Author(tmp_path / "book", 2)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
     author._change_a_line()
     author._add()
     failing = FailingEmbedder()
-    async with workshop(tmp_path / "home", failing) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", failing) as ingest_deps:
         with pytest.raises(ProviderError, match="is down"):
             await run(ingest_deps, author.folder)
 
@@ -141,12 +141,12 @@ async def test_a_provider_that_fails_leaves_the_old_version_serving(tmp_path: Pa
 async def test_switching_embedders_rebuilds_beside(tmp_path: Path) -> None:
     """The new collection is built while the old one serves; then readers go over and the old one is emptied."""
     author = Author(tmp_path / "book", 3)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
         old = ingest_deps.collections.current.index.collection
 
-    async with workshop(tmp_path / "home", OtherEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", OtherEmbedder()) as ingest_deps:
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         assert entry.collection_name == old
@@ -171,14 +171,14 @@ async def test_a_switch_that_fails_leaves_readers_where_they_were(tmp_path: Path
     class OtherFailing(FailingEmbedder):
         fingerprint = "test/other/32"
 
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         old = ingest_deps.collections.current.index.collection
         before = await content(ingest_deps)
-    async with workshop(tmp_path / "home", OtherFailing()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", OtherFailing()) as ingest_deps:
         with pytest.raises(ProviderError):
             await run(ingest_deps, author.folder)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         assert entry.collection_name == old
@@ -190,7 +190,7 @@ async def test_two_books_do_not_touch_each_other(tmp_path: Path) -> None:
     from lectern.ingestion.ingest import IngestRequest, ingest
 
     one, other = Author(tmp_path / "one", 5), Author(tmp_path / "two", 5)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, one.folder)
         async for _ in ingest(IngestRequest(folder=other.folder, book_id="other"), ingest_deps):
             pass
@@ -208,7 +208,7 @@ async def test_another_folder_under_the_same_name_is_refused(tmp_path: Path) -> 
     other = tmp_path / "other"
     other.mkdir()
     (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, one.folder)
         before = await content(ingest_deps)
         with pytest.raises(WrongBook):
@@ -239,7 +239,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again(
         return real(book, source, manifest, rules)
 
     monkeypatch.setattr(flow, "read_lesson", edited)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         once = await run(ingest_deps, folder)
         assert (once.files_processed, once.files_failed) == (2, 0)
         assert "while it was read, 0" in "".join(await content(ingest_deps))
@@ -259,7 +259,7 @@ async def test_a_cancelled_run_leaves_nothing_that_comes_back(tmp_path: Path) ->
     author = Author(tmp_path / "book", 8)
     names = ["ingest.embedded", "ledger.intended", "index.put", "index.changed", "index.flushed", "ledger.settled"]
     try:
-        async with workshop(tmp_path / "home") as ingest_deps:
+        async with open_ingest_parts(tmp_path / "home") as ingest_deps:
             await run(ingest_deps, author.folder)
             for name in names:
                 author._change_a_line()
@@ -281,9 +281,9 @@ async def test_a_cancelled_run_leaves_nothing_that_comes_back(tmp_path: Path) ->
             ours = await content(ingest_deps)
     finally:
         failpoints.listen(None)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         assert await content(ingest_deps) == ours
-    async with workshop(tmp_path / "fresh") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
         await run(ingest_deps, author.folder)
         assert await content(ingest_deps) == ours
 
@@ -293,7 +293,7 @@ async def test_one_job_per_book_at_a_time(tmp_path: Path) -> None:
     from lectern.ingestion.ingest import IngestRequest, ingest
 
     author = Author(tmp_path / "book", 9)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         first = ingest(IngestRequest(folder=author.folder, book_id="book"), ingest_deps)
         await anext(first)
         with pytest.raises(Busy, match="book"):
@@ -311,9 +311,9 @@ async def test_switching_embedders_does_not_lift_the_guard(tmp_path: Path) -> No
     other = tmp_path / "other"
     other.mkdir()
     (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, one.folder)
-    async with workshop(tmp_path / "home", OtherEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", OtherEmbedder()) as ingest_deps:
         with pytest.raises(WrongBook):
             await run(ingest_deps, other, replace=False)
 
@@ -324,7 +324,7 @@ async def test_a_dry_run_says_what_would_happen_and_does_nothing(tmp_path: Path)
     from lectern.ingestion.ingest import IngestRequest, ingest
 
     author = Author(tmp_path / "book", 11)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         for _ in range(6):
             author.edit()
@@ -346,7 +346,7 @@ async def test_a_language_the_embedder_does_not_read_is_a_warning(tmp_path: Path
     author._write(Path("lectern.toml"), 'language = "ur"\n')
     english = WordEmbedder()
     english.languages = frozenset({"en"})
-    async with workshop(tmp_path / "home", english) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", english) as ingest_deps:
         job = await run(ingest_deps, author.folder)
         author._write(Path("lectern.toml"), 'language = "en-GB"\n')
         again = await run(ingest_deps, author.folder)

@@ -25,9 +25,9 @@ from lectern.ingestion.replacing import remove
 from lectern.store.tables import intents
 from tests.books import Author
 from tests.doubles import WordEmbedder
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 from tests.ingestion.test_doctor import held, kinds, tamper
 from tests.ingestion.test_ingest import FailingEmbedder, OtherEmbedder
-from tests.workshop import agreement, content, run, workshop
 
 
 class Broke(Exception):
@@ -81,7 +81,7 @@ async def findings(ingest_deps: IngestDeps, *, mend: bool = False) -> list[tuple
 async def test_a_change_that_cannot_be_read_keeps_nobody_else_out(tmp_path: Path, body: bytes) -> None:
     """The home opens, the other book is served, its own says what to do, and the doctor mends it from the folder."""
     author, other = Author(tmp_path / "book", 1), Author(tmp_path / "other", 2)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         theirs = await other_book(ingest_deps, other.folder)
         author._change_a_line()
@@ -89,7 +89,7 @@ async def test_a_change_that_cannot_be_read_keeps_nobody_else_out(tmp_path: Path
         await leave_half_done(ingest_deps, author)
         await spoil_intents(ingest_deps, body)
 
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         entries = {entry.manifest.book_id: entry for entry in await ingest_deps.ledger.books()}
         await ingest_deps.collections.serving(entries["other"])
         assert await content(ingest_deps, "other") == theirs
@@ -104,7 +104,7 @@ async def test_a_change_that_cannot_be_read_keeps_nobody_else_out(tmp_path: Path
         await ingest_deps.collections.serving(entries["book"])
         await agreement(ingest_deps)
         ours = await content(ingest_deps)
-    async with workshop(tmp_path / "fresh") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
         await run(ingest_deps, author.folder)
         assert await content(ingest_deps) == ours
 
@@ -112,7 +112,7 @@ async def test_a_change_that_cannot_be_read_keeps_nobody_else_out(tmp_path: Path
 async def test_a_change_that_the_engine_refuses_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the engine raises while a change is carried out again, the home opens and the rest is served."""
     author, other = Author(tmp_path / "book", 3), Author(tmp_path / "other", 4)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         await other_book(ingest_deps, other.folder)
         author._change_a_line()
@@ -125,21 +125,21 @@ async def test_a_change_that_the_engine_refuses_is_set_aside(tmp_path: Path, mon
         await real(self, change)
 
     monkeypatch.setattr(EdgeIndex, "_write", refusing)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         entry = await ingest_deps.ledger.book("other")
         assert entry is not None
         await ingest_deps.collections.serving(entry)
         assert ("stuck change", "book", False) in await findings(ingest_deps, mend=True)  # the engine still refuses
         assert await ingest_deps.ledger.unsettled()
     monkeypatch.setattr(EdgeIndex, "_write", real)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         assert await findings(ingest_deps) == []  # carried out when the home was opened
 
 
 async def test_the_doctor_leaves_a_first_ingestion_alone(tmp_path: Path) -> None:
     """A book that is being ingested for the first time is passed over, and said to be; the ingestion completes."""
     author = Author(tmp_path / "book", 5)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         seen: list[Finding] = []
         async for event_ in ingest(IngestRequest(folder=author.folder, book_id="book"), ingest_deps):
             if event_.kind != "finished":
@@ -156,7 +156,7 @@ async def test_a_book_that_comes_while_the_doctor_looks_is_not_taken_for_a_stran
 ) -> None:
     """What the ledger did not know when the doctor began, but knows when it gets there, is left alone."""
     author = Author(tmp_path / "book", 6)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         real, begun = ingest_deps.ledger.books, []
 
         async def books():
@@ -175,7 +175,7 @@ async def test_a_removed_book_does_not_come_back(tmp_path: Path) -> None:
     """A failed ingestion, then a removal, then a restart: nothing of the book is left anywhere."""
     for instant in ("ledger.intended", "index.put", "index.changed", "index.flushed", "ledger.settled"):
         author = Author(tmp_path / instant / "book", 7)
-        async with workshop(tmp_path / instant / "home") as ingest_deps:
+        async with open_ingest_parts(tmp_path / instant / "home") as ingest_deps:
             await run(ingest_deps, author.folder)
             author._change_a_line()
             author._add()
@@ -183,7 +183,7 @@ async def test_a_removed_book_does_not_come_back(tmp_path: Path) -> None:
             entry = await ingest_deps.ledger.book("book")
             assert entry is not None
             await remove(ingest_deps.ledger, ingest_deps.collections, entry)
-        async with workshop(tmp_path / instant / "home") as ingest_deps:
+        async with open_ingest_parts(tmp_path / instant / "home") as ingest_deps:
             assert await ingest_deps.ledger.unsettled() == []
             assert await ingest_deps.ledger.collections("book") == ()
             assert await content(ingest_deps) == []
@@ -193,7 +193,7 @@ async def test_a_removed_book_does_not_come_back(tmp_path: Path) -> None:
 async def test_a_book_whose_change_is_stuck_can_be_removed(tmp_path: Path) -> None:
     """Removing needs nothing of what was written down."""
     author = Author(tmp_path / "book", 8)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         author._change_a_line()
         await leave_half_done(ingest_deps, author)
@@ -213,7 +213,7 @@ async def test_a_lost_collection_of_an_earlier_embedder_stands_in_nobodys_way(
 ) -> None:
     """Ingesting, removing and mending all work on, and afterwards nothing names the lost collection."""
     author = Author(tmp_path / "book", 9)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         author._change_a_line()
         await leave_half_done(ingest_deps, author)  # a change that nobody can carry out any more
@@ -224,7 +224,7 @@ async def test_a_lost_collection_of_an_earlier_embedder_stands_in_nobodys_way(
     else:
         (lose / "edge_config.json").write_text("{", encoding="utf-8")
 
-    async with workshop(tmp_path / "home", OtherEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", OtherEmbedder()) as ingest_deps:
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         if way == "remove":
@@ -245,7 +245,7 @@ async def test_a_lost_collection_of_an_earlier_embedder_stands_in_nobodys_way(
 async def test_a_left_over_in_a_lost_collection_is_mended(tmp_path: Path) -> None:
     """Rows of an earlier embedder's collection that is gone are dropped; the others are examined all the same."""
     author = Author(tmp_path / "book", 10)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         records = await ingest_deps.ledger.records("book", ingest_deps.collections.current.index.collection)
         gone = await ingest_deps.ledger.intend("book", "test-gone-1", [])
@@ -264,18 +264,18 @@ async def test_a_left_over_in_a_lost_collection_is_mended(tmp_path: Path) -> Non
 async def test_a_rebuild_that_got_stuck_is_begun_anew(tmp_path: Path) -> None:
     """Readers stay with the old embedder's collection meanwhile; the doctor clears the way, the next run rebuilds."""
     author = Author(tmp_path / "book", 21)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
-    async with workshop(tmp_path / "home", OtherEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", OtherEmbedder()) as ingest_deps:
         await leave_half_done(ingest_deps, author)
         await spoil_intents(ingest_deps, b"no zlib")
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         await ingest_deps.collections.serving(entry)
         assert await content(ingest_deps) == before
-    async with workshop(tmp_path / "home", OtherEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", OtherEmbedder()) as ingest_deps:
         with pytest.raises(IndexDamaged, match="doctor --mend"):
             await run(ingest_deps, author.folder)
         assert await findings(ingest_deps, mend=True) == [("stuck change", "book", True)]
@@ -289,7 +289,7 @@ async def test_an_index_that_cannot_list_its_books_is_a_finding(
 ) -> None:
     """The doctor goes on with the books that the ledger knows."""
     author = Author(tmp_path / "book", 22)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
 
         async def book_ids(self: object) -> None:
@@ -302,7 +302,7 @@ async def test_an_index_that_cannot_list_its_books_is_a_finding(
 async def test_one_books_trouble_does_not_end_the_examination(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A book that cannot be examined is a finding, and the next one is examined."""
     author, other = Author(tmp_path / "book", 11), Author(tmp_path / "other", 12)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         await other_book(ingest_deps, other.folder)
         real = ingest_deps.ledger.records
@@ -326,14 +326,14 @@ async def test_one_books_trouble_does_not_end_the_examination(tmp_path: Path, mo
 async def test_a_provider_that_is_down_costs_the_doctor_no_lesson(tmp_path: Path) -> None:
     """What is damaged is replaced in place: while it cannot be embedded again, everything that was there stays."""
     author = Author(tmp_path / "book", 13)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         first, second, *_ = await held(ingest_deps)
         changed = replace(second, chunk=replace(second.chunk, page_title="Changed"))
         await tamper(ingest_deps, put=(IndexedChunk(stored=changed, vectors=([1.0] * 32,)),), drop=(first.chunk.id,))
         await ingest_deps.vectors.prune(set())
         before = await content(ingest_deps)
-    async with workshop(tmp_path / "home", FailingEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", FailingEmbedder()) as ingest_deps:
         records = await ingest_deps.ledger.records("book", ingest_deps.collections.current.index.collection)
         found = [one async for one in examine(ingest_deps, mend=True)]
 
@@ -341,7 +341,7 @@ async def test_a_provider_that_is_down_costs_the_doctor_no_lesson(tmp_path: Path
         assert all("is down" in one.detail for one in found)
         assert await content(ingest_deps) == before
         assert await ingest_deps.ledger.records("book", ingest_deps.collections.current.index.collection) == records
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         assert set(await kinds(ingest_deps, mend=True)) == {"damaged lesson"}
         assert await kinds(ingest_deps) == []
 
@@ -349,7 +349,7 @@ async def test_a_provider_that_is_down_costs_the_doctor_no_lesson(tmp_path: Path
 async def test_vectors_of_a_book_that_is_not_right_are_kept(tmp_path: Path) -> None:
     """A lost chunk's vector looks unused; pruned, the lesson would have to be embedded again."""
     author = Author(tmp_path / "book", 14)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         first, *_ = await held(ingest_deps)
         await tamper(ingest_deps, drop=(first.chunk.id,))
@@ -367,7 +367,7 @@ async def test_vectors_of_a_book_that_is_not_right_are_kept(tmp_path: Path) -> N
 async def test_an_emptied_folder_is_no_reason_to_take_lessons_away(tmp_path: Path) -> None:
     """A mount that is not there looks like an empty book; mending must not make it one."""
     author = Author(tmp_path / "book", 15)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         first, *_ = await held(ingest_deps)
         await tamper(ingest_deps, drop=(first.chunk.id,))
@@ -383,7 +383,7 @@ async def test_an_emptied_folder_is_no_reason_to_take_lessons_away(tmp_path: Pat
 async def test_a_write_that_is_cancelled_is_not_remembered_wrongly(tmp_path: Path, deed: str) -> None:
     """The database may have committed although the caller was cancelled: the books are read again, not remembered."""
     author = Author(tmp_path / "book", 16)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
@@ -411,7 +411,7 @@ async def test_a_write_that_is_cancelled_is_not_remembered_wrongly(tmp_path: Pat
 async def test_a_reader_does_not_remember_what_a_writer_just_changed(tmp_path: Path) -> None:
     """Books that were being read while one was saved are not kept for the next reader."""
     author = Author(tmp_path / "book", 17)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
@@ -430,7 +430,7 @@ async def test_a_book_of_another_schema_opens_and_can_be_recreated(tmp_path: Pat
 
     for server in (False, True):
         author = Author(tmp_path / str(server) / "book", 18)
-        async with workshop(tmp_path / str(server) / "home", server=server) as ingest_deps:
+        async with open_ingest_parts(tmp_path / str(server) / "home", server=server) as ingest_deps:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(payload, "SCHEMA_VERSION", 99)
                 await run(ingest_deps, author.folder)
@@ -454,7 +454,7 @@ async def test_a_book_of_another_schema_can_be_removed(tmp_path: Path) -> None:
 
     for server in (False, True):
         author = Author(tmp_path / str(server) / "book", 19)
-        async with workshop(tmp_path / str(server) / "home", server=server) as ingest_deps:
+        async with open_ingest_parts(tmp_path / str(server) / "home", server=server) as ingest_deps:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(payload, "SCHEMA_VERSION", 99)
                 await run(ingest_deps, author.folder)
@@ -474,7 +474,7 @@ async def test_a_book_that_cannot_be_verified_is_not_sound(
     from lectern.domain import errors
 
     author = Author(tmp_path / "book", 20)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None

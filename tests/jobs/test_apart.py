@@ -22,7 +22,7 @@ from lectern.jobs.worker_process import Subprocess
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.reading.rules import ReadingRules
 from tests.books import Author
-from tests.workshop import agreement, content, run, workshop
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 
 TEXTS = ["Nodes talk over topics.", "A robot is a machine.", "Sensors measure."]
 
@@ -60,7 +60,7 @@ async def test_the_server_reads_and_embeds_nothing_itself(
     import dataclasses
 
     author = Author(tmp_path / "book", 4)
-    async with workshop(tmp_path / "plain", LocalEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "plain", LocalEmbedder()) as ingest_deps:
         await run(ingest_deps, author.folder)
         expected = await content(ingest_deps)
 
@@ -75,7 +75,7 @@ async def test_the_server_reads_and_embeds_nothing_itself(
         (LocalEmbedder, "passages"),
     ):
         monkeypatch.setattr(owner, name, never)
-    async with workshop(tmp_path / "home", LocalEmbedder()) as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home", LocalEmbedder()) as ingest_deps:
         with pytest.raises(AssertionError, match="in the server's process"):
             await run(ingest_deps, author.folder)  # the guard can fail
         there = dataclasses.replace(ingest_deps, worker=worker)

@@ -13,7 +13,7 @@ from lectern.jobs.runner import JobRules, Jobs
 from lectern.store.jobs import SqlJobs
 from tests.books import Author
 from tests.crash.test_kills import in_child, killed_at
-from tests.workshop import agreement, content, run, workshop
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 
 INSTANTS = (
     "jobs.added",
@@ -34,7 +34,7 @@ def test_a_job_survives_its_process_at_every_instant(tmp_path: Path, name: str) 
     order = JobOrder(book_id="book", folder=str(author.folder.resolve()))
 
     async def carry(*, kill: str | None) -> None:
-        async with workshop(tmp_path / "home") as ingest_deps:
+        async with open_ingest_parts(tmp_path / "home") as ingest_deps:
             jobs = Jobs(ingest_deps, SqlJobs(ingest_deps.ledger._engine), JobRules(serving=True))
             if kill:
                 failpoints.listen(killed_at(kill, 1))
@@ -48,7 +48,7 @@ def test_a_job_survives_its_process_at_every_instant(tmp_path: Path, name: str) 
             assert record.attempts == (1 if name in {"jobs.added", "jobs.ended"} else 2)
             await agreement(ingest_deps)
             ours = await content(ingest_deps)
-        async with workshop(tmp_path / "fresh") as ingest_deps:
+        async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
             await run(ingest_deps, author.folder)
             assert ours == await content(ingest_deps)
 

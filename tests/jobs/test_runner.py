@@ -28,7 +28,7 @@ from lectern.store.locks import SqlBookLocks
 from lectern.store.tables import jobs as rows
 from tests.books import Author
 from tests.databases import new_postgres_database
-from tests.workshop import agreement, content, run, workshop
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 
 
 class SlowBench(InProcess):
@@ -51,7 +51,7 @@ class SlowBench(InProcess):
 
 
 class Room:
-    """A workshop with jobs on it."""
+    """Ingestion parts with jobs on them."""
 
     def __init__(self, ingest_deps: IngestDeps, rules: JobRules) -> None:
         self.worker = SlowBench()
@@ -71,7 +71,7 @@ class Room:
 @asynccontextmanager
 async def room(home: Path, *, serving: bool = True, roots: tuple[Path, ...] = ()) -> AsyncIterator[Room]:
     """Jobs below this folder, as a server or a command has them."""
-    async with workshop(home) as ingest_deps:
+    async with open_ingest_parts(home) as ingest_deps:
         made = Room(ingest_deps, JobRules(serving=serving, roots=roots))
         try:
             yield made
@@ -92,7 +92,7 @@ def order(author: Author, **more: object) -> JobOrder:
 
 async def fresh(folder: Path, author: Author) -> list:
     """What a fresh ingest of the book gives."""
-    async with workshop(folder) as ingest_deps:
+    async with open_ingest_parts(folder) as ingest_deps:
         await run(ingest_deps, author.folder)
         return await content(ingest_deps)
 
@@ -428,7 +428,11 @@ async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path
     the book is served meanwhile."""
     url = await new_postgres_database(postgres_address)
     carried: list[str] = []
-    async with workshop(tmp_path / "home") as ingest_deps, open_database(url) as mine, open_database(url) as yours:
+    async with (
+        open_ingest_parts(tmp_path / "home") as ingest_deps,
+        open_database(url) as mine,
+        open_database(url) as yours,
+    ):
 
         class Ledger:
             async def unsettled(self):
@@ -466,8 +470,8 @@ async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postg
     async with (
         open_database(url) as mine,
         open_database(url) as yours,
-        workshop(tmp_path / "a") as one,
-        workshop(tmp_path / "b") as two,
+        open_ingest_parts(tmp_path / "a") as one,
+        open_ingest_parts(tmp_path / "b") as two,
     ):
         worker = SlowBench()
         rules = JobRules(serving=True, shared=True)
@@ -497,8 +501,8 @@ async def test_a_job_that_waits_its_turn_hears_of_its_end_too(tmp_path: Path, po
     async with (
         open_database(url) as mine,
         open_database(url) as yours,
-        workshop(tmp_path / "a") as one,
-        workshop(tmp_path / "b") as two,
+        open_ingest_parts(tmp_path / "a") as one,
+        open_ingest_parts(tmp_path / "b") as two,
     ):
         rules, worker = JobRules(serving=True, shared=True), SlowBench()
         here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), worker=worker), SqlJobs(mine), rules)

@@ -17,7 +17,7 @@ from lectern.ingestion.ingest import IngestDeps
 from lectern.ingestion.replacing import remove
 from tests.books import Author
 from tests.doubles import WordEmbedder
-from tests.workshop import agreement, content, run, workshop
+from tests.ingest_parts import agreement, content, open_ingest_parts, run
 
 INSTANTS = (
     "ingest.embedded",
@@ -73,7 +73,7 @@ class History:
             await self._ingest(ingest_deps)
             ours = await content(ingest_deps)
             assert [finding.kind async for finding in examine(ingest_deps, mend=False)] == [], self.deeds
-        async with workshop(self.folder / "fresh", self.embedder) as ingest_deps:
+        async with open_ingest_parts(self.folder / "fresh", self.embedder) as ingest_deps:
             await run(ingest_deps, self.author.folder)
             assert ours == await content(ingest_deps), self.deeds
         shutil.rmtree(self.folder)  # an engine's files are large, and a campaign has thousands of them
@@ -82,7 +82,7 @@ class History:
         if self.chance.random() < 0.25:
             self.embedder = WindowEmbedder() if type(self.embedder) is WordEmbedder else WordEmbedder()
         self.deeds.append(f"open with {self.embedder.fingerprint}")
-        opened = workshop(self.folder / "home", self.embedder, server=self.server)
+        opened = open_ingest_parts(self.folder / "home", self.embedder, server=self.server)
         return await stack.enter_async_context(opened)
 
     async def _step(self, ingest_deps: IngestDeps) -> None:
@@ -151,11 +151,11 @@ async def test_a_server_ends_equal_to_a_fresh_ingest_too(tmp_path: Path, histori
 async def test_a_lost_change_would_be_noticed(tmp_path: Path) -> None:
     """The comparison can fail: an edit that was never ingested is seen as a difference."""
     author = Author(tmp_path / "book", 1)
-    async with workshop(tmp_path / "home") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
     author._change_a_line()
-    async with workshop(tmp_path / "fresh") as ingest_deps:
+    async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
         await run(ingest_deps, author.folder)
         assert before != await content(ingest_deps)
 
@@ -171,7 +171,7 @@ async def test_stale_words_and_vectors_would_be_noticed(tmp_path: Path, server: 
     ):
         embedder.fingerprint = "test/same/32"  # so that nothing but what is found by tells them apart
         author._write(Path("lectern.toml"), f'language = "{language}"\n')
-        async with workshop(tmp_path / str(number), embedder, server=server) as ingest_deps:
+        async with open_ingest_parts(tmp_path / str(number), embedder, server=server) as ingest_deps:
             await run(ingest_deps, author.folder)
             held.append(await content(ingest_deps))
 

@@ -1,4 +1,4 @@
-"""A workshop on real parts (Qdrant Edge, SQLite) with the quick embedder, for ingestion tests."""
+"""Ingestion with real parts (Qdrant Edge, SQLite) with the quick embedder, for ingestion tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ TIMES = {"created_at", "updated_at", "version", "embedded_at"}
 
 
 @asynccontextmanager
-async def workshop(home: Path, embedder: Embedder | None = None, *, server: bool = False) -> AsyncIterator[IngestDeps]:
+async def open_ingest_parts(
+    home: Path, embedder: Embedder | None = None, *, server: bool = False
+) -> AsyncIterator[IngestDeps]:
     """Everything an ingestion works with, below this folder; what a kill left half done is completed first."""
     home.mkdir(parents=True, exist_ok=True)
     embedder = embedder or WordEmbedder()
