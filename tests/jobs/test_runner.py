@@ -122,7 +122,7 @@ async def test_whoever_hears_of_the_end_finds_it_written_and_the_book_free(
     publish = LiveJob.publish
 
     def watched(live: LiveJob, event: LiveEvent) -> None:
-        seen.append((event.kind, here.ingest_deps.locks.held))
+        seen.append((event.kind, here.ingest_deps.locks.holds_any))
         publish(live, event)
 
     async with room(tmp_path / "home") as here:
@@ -306,7 +306,7 @@ async def test_a_failure_is_in_the_record_and_says_nothing_of_the_machine(tmp_pa
             failpoints.listen(None)
         assert record.job.status == "failed"
         assert "secret detail" not in record.job.error_message
-        assert not here.ingest_deps.locks.held
+        assert not here.ingest_deps.locks.holds_any
 
 
 async def test_a_key_of_a_request_means_one_job(tmp_path: Path, author: Author) -> None:

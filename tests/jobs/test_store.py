@@ -221,7 +221,7 @@ async def test_lists_are_newest_first_and_within_books(engine: AsyncEngine) -> N
 
 async def test_old_jobs_of_a_book_are_forgotten_in_time(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the newest thousand those go that ended a while ago; open ones, new ones and other books' stay."""
-    monkeypatch.setattr(store, "KEPT", 2)
+    monkeypatch.setattr(store, "JOBS_TO_KEEP", 2)
     log = SqlJobs(engine)
     old = {"owner": "o", "request": "{}", "report": "{}", "problems": "[]", "cancelling": 0, "attempts": 0}
     old |= {"queued_at": "2020-01-01T00:00:00.000Z"}
@@ -239,15 +239,15 @@ async def test_a_book_has_one_holder(engine: AsyncEngine) -> None:
     """A second is refused at once, another book is free, and afterwards the book is."""
     locks = SqlBookLocks(engine)
     async with locks.alone("book"):
-        assert locks.held
+        assert locks.holds_any
         with pytest.raises(Busy):
             async with locks.alone("book"):
                 pass
         async with locks.alone("other"):
             await locks.confirm("other")
     async with locks.alone("book"):
-        assert not await locks.taken("book")  # by another process
-    assert not locks.held
+        assert not await locks.is_locked_elsewhere("book")  # by another process
+    assert not locks.holds_any
 
 
 async def test_processes_share_the_locks_of_their_database(postgres_address: str) -> None:
@@ -256,13 +256,13 @@ async def test_processes_share_the_locks_of_their_database(postgres_address: str
     async with open_database(url) as mine, open_database(url) as yours:
         here, there = SqlBookLocks(mine), SqlBookLocks(yours)
         async with here.alone("book"):
-            assert await there.taken("book")
-            assert not await there.taken("other")
+            assert await there.is_locked_elsewhere("book")
+            assert not await there.is_locked_elsewhere("other")
             with pytest.raises(Busy):
                 async with there.alone("book"):
                     pass
             await here.confirm("book")
-        assert not await there.taken("book")
+        assert not await there.is_locked_elsewhere("book")
         async with there.alone("book"):
             pass
 
@@ -276,7 +276,7 @@ async def test_a_holder_notices_that_the_database_let_go(postgres_address: str) 
             cut = text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
             async with yours.begin() as admin:
                 await admin.execute(cut)
-            while await there.taken("book"):  # noqa: ASYNC110  # nobody tells when the server has noticed
+            while await there.is_locked_elsewhere("book"):  # noqa: ASYNC110  # nobody tells when the server has noticed
                 await asyncio.sleep(0.02)
             async with there.alone("book"):
                 with pytest.raises(StoreUnavailable, match="let go"):

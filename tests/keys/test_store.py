@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.domain.clock import days_ago, utc_now
 from lectern.domain.errors import BadInput, Conflict, UnknownKey
 from lectern.domain.keys import KeyRequest
-from lectern.store.keys import FRESH, NOTED, SqlKeys
+from lectern.store.keys import CACHE_SECONDS, USE_NOTE_SECONDS, SqlKeys
 from lectern.store.tables import api_keys, server_secrets
 from tests.databases import fresh_database
 
@@ -61,7 +61,7 @@ def keys(engine: AsyncEngine, clock: Clock) -> SqlKeys:
 async def test_a_key_opens_and_reads_back_as_it_was_made(keys: SqlKeys) -> None:
     """Everything but its text is kept, and its text opens it."""
     issued = await keys.create(replace(WIDGET, days=7))
-    [listed] = await keys.all()
+    [listed] = await keys.list_keys()
 
     assert re.fullmatch(r"lp_[a-z0-9]{12}_[A-Za-z0-9]{32}", issued.text)
     assert listed == issued.key == await keys.verified(issued.text)
@@ -118,10 +118,10 @@ async def test_an_expired_key_opens_nothing(keys: SqlKeys, engine: AsyncEngine, 
     assert await keys.verified(issued.text)
     async with engine.begin() as connection:
         await connection.execute(update(api_keys).values(expires_at=days_ago(0.001)))
-    clock.now += FRESH
+    clock.now += CACHE_SECONDS
 
     assert await keys.verified(issued.text) is None
-    assert (await keys.all())[0].state(utc_now()) == "expired"
+    assert (await keys.list_keys())[0].state(utc_now()) == "expired"
 
 
 async def test_a_revoked_key_opens_nothing_at_once(keys: SqlKeys) -> None:
@@ -155,9 +155,9 @@ async def test_what_was_read_is_believed_only_for_a_moment(engine: AsyncEngine) 
     assert await theirs.verified(issued.text)
     await ours.revoke(issued.key.key_id)
 
-    assert FRESH < 5
+    assert CACHE_SECONDS < 5
     assert await theirs.verified(issued.text)
-    clock.now += FRESH
+    clock.now += CACHE_SECONDS
     assert await theirs.verified(issued.text) is None
 
 
@@ -170,7 +170,7 @@ async def test_the_first_key_is_seen_by_another_process(engine: AsyncEngine) -> 
     await ours.create(KeyRequest(name="k"))
 
     assert await ours.exist()
-    clock.now += FRESH
+    clock.now += CACHE_SECONDS
     assert await theirs.exist()
 
 
@@ -195,7 +195,7 @@ async def test_a_grace_lets_the_old_text_open_a_while(keys: SqlKeys, engine: Asy
     assert await keys.verified(second.text)
     async with engine.begin() as connection:
         await connection.execute(update(api_keys).values(old_until=days_ago(0.001)))
-    clock.now += FRESH
+    clock.now += CACHE_SECONDS
 
     assert await keys.verified(second.text) is None
     assert await keys.verified(third.text)
@@ -237,7 +237,7 @@ async def test_use_is_noted_once_a_minute(keys: SqlKeys, engine: AsyncEngine, cl
     issued = await keys.create(KeyRequest(name="k"))
 
     async def noted() -> str | None:
-        return (await keys.all())[0].last_used_at
+        return (await keys.list_keys())[0].last_used_at
 
     await keys.note_use(issued.key)
     first = await noted()
@@ -246,10 +246,10 @@ async def test_use_is_noted_once_a_minute(keys: SqlKeys, engine: AsyncEngine, cl
     old = await noted()
     await keys.note_use(issued.key)
     assert await noted() == old
-    clock.now += NOTED
+    clock.now += USE_NOTE_SECONDS
     await keys.note_use(issued.key)
     again = await noted()
-    clock.now += NOTED  # this process forgot, but the database says that it was a moment ago
+    clock.now += USE_NOTE_SECONDS  # this process forgot, but the database says that it was a moment ago
     await SqlKeys(engine).note_use(issued.key)
 
     assert first

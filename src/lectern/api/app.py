@@ -38,7 +38,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app.state.lectern = lectern
     app.state.local_token = local_token
     settings, url = lectern.app.settings, lectern.app.settings.limits_url
-    app.state.streams = Streams(2 * settings.max_runs, 2 * settings.max_runs_per_key, lectern.app.keys.stands)
+    app.state.streams = Streams(2 * settings.max_runs, 2 * settings.max_runs_per_key, lectern.app.keys.is_unrevoked)
     windows = Windows(url.get_secret_value() if url else None)
     lectern.app.stack.push_async_callback(windows.close)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY)  # what is added first is reached last

@@ -220,7 +220,7 @@ def _job_line(record: JobRecord) -> Line:
 
 @_handles(commands.ListKeys)
 async def _list_keys(lectern: Lectern, _: commands.ListKeys) -> AsyncIterator[Line]:
-    for key in await lectern.app.keys.all():
+    for key in await lectern.app.keys.list_keys():
         yield _key_line(key)
 
 

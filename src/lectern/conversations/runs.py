@@ -248,7 +248,7 @@ class Runs:
     async def _listen(self) -> None:
         """End what somebody cancelled, or whose thread somebody deleted, in another process."""
         begun = {run.request.run_id: run for run in self._live.values() if run.under_way}
-        for run_id in await self.conversations.log.ended(begun) if begun else ():
+        for run_id in await self.conversations.log.ended_elsewhere(begun) if begun else ():
             begun[run_id].end()
 
     def _ended(self, task: asyncio.Task[None], run: LiveRun) -> None:

@@ -185,7 +185,7 @@ async def _turn(
         request.owner,
         request.thread_id,
         turn,
-        known=head is not None,
+        thread_exists=head is not None,
         beginning=Beginning(book_id=book_id, title=title_of(turn.question), metadata=request.metadata),
         filters=_filters(request, head),
         summary=_summary(head, question.history, turn),

@@ -228,7 +228,7 @@ async def _examine_vectors(deps: IngestDeps) -> AsyncIterator[Finding]:
                 used |= await _used(deps.collections.current, entry.manifest.book_id)  # an unfinished rebuild
     except LecternError:
         return  # an embedder that cannot run here may need its vectors elsewhere
-    if deps.locks.held:
+    if deps.locks.holds_any:
         return  # a job has vectors in the cache whose chunks are still to come
     pruned = await deps.vectors.prune(used)
     if pruned:

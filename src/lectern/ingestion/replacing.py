@@ -125,7 +125,7 @@ async def verify_all(ledger: Ledger, collections: Collections, locks: BookLocks)
     """Look at every book once: an index that lost something is not served as if the book were shorter. While another
     process changes a book, its count says nothing."""
     for entry in await ledger.books():
-        if not await verify(ledger, collections, entry) and await locks.taken(entry.manifest.book_id):
+        if not await verify(ledger, collections, entry) and await locks.is_locked_elsewhere(entry.manifest.book_id):
             collections.trust(entry.manifest.book_id)
 
 

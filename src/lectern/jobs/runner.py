@@ -322,7 +322,7 @@ class Jobs:
         try:
             self._refuse_too_many()
             origin: Origin = "server" if self.serving else "terminal"
-            record = await self.records.add(order, owner=owner, origin=origin, key=key, begun=not self.serving)
+            record = await self.records.add(order, owner=owner, origin=origin, key=key, running=not self.serving)
         except BaseException:
             await book.aclose()
             raise

@@ -48,7 +48,7 @@ class VectorCache(Protocol):
     async def remember(self, vectors: Mapping[str, Vector]) -> None:
         """Store these; a known key gets the new vector."""
 
-    async def prune(self, used: AbstractSet[str]) -> int:
+    async def prune(self, needed_keys: AbstractSet[str]) -> int:
         """Delete every vector but these; returns how many were deleted."""
 
 

@@ -13,7 +13,7 @@ class BookLocks(Protocol):
     """One job per book at a time, in this process and among all that share its database."""
 
     @property
-    def held(self) -> bool:
+    def holds_any(self) -> bool:
         """Whether this process holds the lock of any book."""
 
     def alone(self, book_id: str) -> AbstractAsyncContextManager[None]:
@@ -22,7 +22,7 @@ class BookLocks(Protocol):
     async def confirm(self, book_id: str) -> None:
         """Raise if the database has lost our lock."""
 
-    async def taken(self, book_id: str) -> bool:
+    async def is_locked_elsewhere(self, book_id: str) -> bool:
         """Whether another process holds the lock of a book now."""
 
 
@@ -30,7 +30,7 @@ class JobLog(Protocol):
     """Every job, stored for longer than the process that runs it."""
 
     async def add(
-        self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, begun: bool = False
+        self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, running: bool = False
     ) -> JobRecord | None:
         """Store a new job, queued or begun; None if this owner has used the idempotency key before."""
 

@@ -36,11 +36,11 @@ class Ledger(Protocol):
     async def intend(self, book_id: str, collection: str, planned: Sequence[Intent]) -> int:
         """Write down what is about to happen; returns the number to settle it with, which is also its generation."""
 
-    async def settle(self, done: Unsettled) -> None:
-        """Note that it has happened: move the records, and with them what readers see, in one transaction."""
+    async def settle(self, work: Unsettled) -> None:
+        """Note that an intent was applied: replace the records, and so what readers see, in one transaction."""
 
     async def forget(self, number: int) -> None:
-        """Delete an intent of which nothing is left to do."""
+        """Delete an intent that is settled or given up."""
 
     async def unsettled(self) -> list[Unsettled]:
         """What a killed process left unfinished, oldest first."""

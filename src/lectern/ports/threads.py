@@ -50,12 +50,12 @@ class ThreadStore(Protocol):
         thread_id: str,
         turn: Turn,
         *,
-        known: bool,
+        thread_exists: bool,
         beginning: Beginning,
         filters: Json,
         summary: str | None,
     ) -> None:
-        """Store a complete turn; `known` says that the thread existed when the turn began."""
+        """Store a complete turn; `thread_exists` says that the thread existed when the turn began."""
 
     async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:
         """Change a thread's title or metadata."""
@@ -93,8 +93,8 @@ class TurnLog(Protocol):
     def shared(self) -> bool:
         """Whether other processes may end the runs of this one."""
 
-    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
-        """The attempts among these that another process ended: cancelled, given up, or deleted with their thread."""
+    async def ended_elsewhere(self, run_ids: Collection[str]) -> frozenset[str]:
+        """The attempts among these that another process ended: cancelled, interrupted, or deleted with their thread."""
 
     async def run(self, owner: str, run_id: str) -> Run | None:
         """An attempt of this owner."""

@@ -1,5 +1,5 @@
 """Values as the database stores them: JSON, compressed if large, and vectors as float32 bytes. Never pickle: anybody
-who can reach the file may have written what is read back."""
+who can write to the file could have changed it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _indexed_to_json(indexed: IndexedChunk) -> dict[str, Any]:
 
 
 def _indexed_from_json(body: dict[str, Any]) -> IndexedChunk:
-    sections = [SectionMark(**mark) for mark in body["chunk"].get("sections", [])]  # an older version knew of none
+    sections = [SectionMark(**mark) for mark in body["chunk"].get("sections", [])]  # an older version stored none
     chunk = {**body["chunk"], "trail": tuple(body["chunk"]["trail"]), "sections": tuple(sections)}
     stored = StampedChunk(chunk=Chunk(**chunk), stamp=Stamp(**body["stamp"]))
     return IndexedChunk(

@@ -1,10 +1,10 @@
-"""The SQL database: opened once, one write connection on SQLite, migrated before anybody reads it.
+"""The SQL database: opened once, one write connection on SQLite, migrated before it is read.
 
 SQLite before 3.51.3 can damage a WAL file when two connections meet in a checkpoint. So SQLite has one process (the
 owner of LECTERN_HOME) and one connection here. SQLAlchemy throws away a connection whose statement was cancelled, and
 opens another while the thread of the first still works, so a cancelled task waits for its statement first.
 
-A store that does not answer is a 503, whatever the driver calls it, and nothing of the transaction was stored.
+A store that does not answer is a 503, whatever the driver calls it. Nothing of the transaction was stored then.
 """
 
 from __future__ import annotations
@@ -27,51 +27,51 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 from lectern.domain.errors import ConfigError, StoreUnavailable
 from lectern.domain.extras import import_extra
 
-NOTE = "lectern_note"  # the option of an engine whose transactions are notes
-HEAD = "0003"  # the newest migration; a test holds it against the folder
-MIGRATING = 0x1EC7E24  # the name of the lock under which one process migrates while the others wait
-BUSY_SECONDS = 5.0  # that a database which another program has locked is waited for
-ROWS_AT_ONCE = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
-ONE: dict[str, Any] = {"poolclass": AsyncAdaptedQueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
-SEVERAL: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": 10, "pool_pre_ping": True}
-OURS = (IntegrityError, DataError, ProgrammingError)  # about what was asked, not about the database
+NOTE_OPTION = "lectern_note"  # the engine option for transactions that need not survive a power cut
+HEAD = "0003"  # the newest migration; a test compares it with the folder
+MIGRATION_LOCK = 0x1EC7E24  # the number of the lock that a process holds while it migrates
+BUSY_SECONDS = 5.0  # how long to wait for a database that another program has locked
+FETCH_ROWS = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
+SQLITE_POOL: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
+SERVER_POOL: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": 10, "pool_pre_ping": True}
+STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)  # the statement is wrong, the database is well
 
 
 @asynccontextmanager
 async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
     """An engine whose tables are those of this version."""
-    alone = url.get_backend_name() == "sqlite"
-    engine = _sqlite_engine(url) if alone else create_async_engine(url, **SEVERAL)
+    sqlite = url.get_backend_name() == "sqlite"
+    engine = _sqlite_engine(url) if sqlite else create_async_engine(url, **SERVER_POOL)
     try:
-        if alone:
+        if sqlite:
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
         try:
-            await _whole(_migrate(engine))
+            await _run_to_end(_migrate(engine))
         except (DBAPIError, OSError) as exc:
-            raise ConfigError(_unusable(url, exc, alone=alone)) from exc
+            raise ConfigError(_unusable(url, exc, sqlite=sqlite)) from exc
         yield engine
     except DatabaseError as exc:
-        if not alone:
+        if not sqlite:
             raise
-        raise ConfigError(_unusable(url, exc, alone=alone)) from exc
+        raise ConfigError(_unusable(url, exc, sqlite=sqlite)) from exc
     finally:
         await engine.dispose()
 
 
 class SqliteConnection(aiosqlite.Connection):
-    """A connection whose statements come to their end although the task that waits for them is cancelled."""
+    """A connection whose statements run to their end even if the task that waits for them is cancelled."""
 
     async def _execute(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # aiosqlite's
-        """Everything that the connection's thread does passes through here. If the task is cancelled, the result
-        counts all the same, and the cancellation is raised by the next thing that the task awaits."""
+        """Run a function in the connection's thread. If the task is cancelled meanwhile, the result still counts, and
+        the cancellation is raised at the next await of the task."""
         in_thread: Callable[..., Awaitable[Any]] = super()._execute
         result: Future[Any] = Future()
 
         def work() -> None:
             try:
                 result.set_result(fn(*args, **kwargs))
-            except Exception as exc:  # noqa: BLE001  # whatever it is, the task gets it
+            except Exception as exc:  # noqa: BLE001  # it is raised again in the task
                 result.set_exception(exc)
 
         cancellations, waiting = 0, in_thread(work)
@@ -81,14 +81,15 @@ class SqliteConnection(aiosqlite.Connection):
                 break
             except asyncio.CancelledError:
                 cancellations += 1
-                waiting = in_thread(lambda: None)  # the thread takes its work in order: this ends after ours
+                waiting = in_thread(lambda: None)  # the thread works in order, so this ends after `work`
         if cancellations and (task := asyncio.current_task()):
             _cancel_again(task, cancellations)
         return result.result()
 
 
 def _cancel_again(task: asyncio.Task[Any], times: int) -> None:
-    """Cancel as often as before; without the first half the task's own count, which timeouts read, would double."""
+    """Cancel a task as often as it was cancelled before. Without `uncancel` the task's count of cancellations, which
+    timeouts read, would double."""
     for _ in range(times):
         task.uncancel()
     for _ in range(times):
@@ -97,29 +98,29 @@ def _cancel_again(task: asyncio.Task[Any], times: int) -> None:
 
 def _sqlite_engine(url: URL) -> AsyncEngine:
     async def connect() -> aiosqlite.Connection:
-        connection = SqliteConnection(lambda: sqlite3.connect(url.database or "", timeout=BUSY_SECONDS), ROWS_AT_ONCE)
+        connection = SqliteConnection(lambda: sqlite3.connect(url.database or "", timeout=BUSY_SECONDS), FETCH_ROWS)
         connection._thread.daemon = True  # as SQLAlchemy does; a process must be able to end
         return await connection
 
-    return create_async_engine(url, async_creator=connect, **ONE)
+    return create_async_engine(url, async_creator=connect, poolclass=AsyncAdaptedQueuePool, **SQLITE_POOL)
 
 
-def _unusable(url: URL, exc: DBAPIError | OSError, *, alone: bool) -> str:
-    said = exc.orig if isinstance(exc, DBAPIError) else exc.strerror or exc
-    if not alone:
+def _unusable(url: URL, exc: DBAPIError | OSError, *, sqlite: bool) -> str:
+    reason = exc.orig if isinstance(exc, DBAPIError) else exc.strerror or exc
+    if not sqlite:
         return (
-            f"the database {url.database!r} at {url.host or 'its socket'} cannot be used ({said}); check DATABASE_URL"
+            f"the database {url.database!r} at {url.host or 'its socket'} cannot be used ({reason}); check DATABASE_URL"
         )
     return (
-        f"the database {url.database} cannot be used ({said}). If it is damaged, move it away, together with "
+        f"the database {url.database} cannot be used ({reason}). If it is damaged, move it away, together with "
         "the index folder beside it, and ingest your books again"
     )
 
 
-def database_url(given: str) -> URL:
-    """A PostgreSQL address as people write it, for the driver that is used here."""
+def database_url(address: str) -> URL:
+    """The URL of a PostgreSQL address for the driver that is used here."""
     try:
-        url = make_url(given)
+        url = make_url(address)
     except ArgumentError:
         raise ConfigError("DATABASE_URL is no address; write postgresql://user:password@host:5432/name") from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
@@ -129,18 +130,18 @@ def database_url(given: str) -> URL:
     import_extra("asyncpg", extra="server", setting="DATABASE_URL")
     query = dict(url.query)
     if mode := query.pop("sslmode", None):
-        query["ssl"] = mode  # the driver's word for it
+        query["ssl"] = mode  # the driver's name for it
     return url.set(drivername="postgresql+asyncpg", query=query)
 
 
 def sqlite_url(path: Path | None) -> URL:
-    """The URL of a SQLite file, whatever characters its path has; None for one that is in memory only."""
+    """The URL of a SQLite file, whatever characters its path has; None for a database in memory."""
     return URL.create("sqlite+aiosqlite", database=":memory:" if path is None else str(path))
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """What is only a note, such as that a turn has begun, need not survive a power cut; a kill it does."""
-    level = "NORMAL" if connection.get_execution_options().get(NOTE) else "FULL"
+    """Begin a transaction. A note, such as that a turn has begun, survives a kill, but need not survive a power cut."""
+    level = "NORMAL" if connection.get_execution_options().get(NOTE_OPTION) else "FULL"
     if connection.info.get("synchronous", "FULL") != level:
         connection.exec_driver_sql(f"PRAGMA synchronous={level}")
         connection.info["synchronous"] = level
@@ -157,8 +158,9 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401  
     cursor.close()
 
 
-async def _whole(work: Coroutine[Any, Any, None]) -> None:
-    """Not broken off in the middle: a connection that was being made would be left to nobody."""
+async def _run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Finish the work even if the caller is cancelled: otherwise a connection that is being opened would never be
+    closed."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -169,12 +171,12 @@ async def _whole(work: Coroutine[Any, Any, None]) -> None:
 
 async def _migrate(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
-        found = await connection.run_sync(_version)
-    if found == HEAD:
+        version = await connection.run_sync(_version)
+    if version == HEAD:
         return
-    if found is not None and found > HEAD:
+    if version is not None and version > HEAD:
         raise ConfigError(
-            f"the database is at schema {found}, newer than this Lectern's {HEAD}; "
+            f"the database is at schema {version}, newer than this Lectern's {HEAD}; "
             "use the Lectern that wrote it, or a newer one"
         )
     await _upgrade(engine)
@@ -198,30 +200,30 @@ async def _upgrade(engine: AsyncEngine) -> None:
 
     async with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
-            await connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATING})"))
+            await connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
         await connection.run_sync(run)
 
 
 @asynccontextmanager
 async def transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """All of what is done with it, or nothing."""
-    async with speaking(), engine.begin() as connection:
+    """A connection for changes: all of them are stored, or none."""
+    async with report_outages(), engine.begin() as connection:
         yield connection
 
 
 @asynccontextmanager
 async def reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """For looking, not for changing."""
-    async with speaking(), engine.connect() as connection:
+    """A connection for queries that change nothing."""
+    async with report_outages(), engine.connect() as connection:
         yield connection
 
 
 @asynccontextmanager
-async def speaking() -> AsyncIterator[None]:
-    """Around whatever talks to the database."""
+async def report_outages() -> AsyncIterator[None]:
+    """Turn the driver's connection errors in this block into StoreUnavailable."""
     try:
         yield
-    except OURS:
+    except STATEMENT_ERRORS:
         raise
     except (DBAPIError, PoolExhausted, OSError) as exc:
         raise StoreUnavailable("the database does not answer; nothing was changed, try again in a moment") from exc

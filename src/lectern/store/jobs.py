@@ -1,5 +1,5 @@
 """Jobs in the SQL database. A row is written before any work is done. It holds the progress while the job runs and the
-whole report at the end. At least the newest thousand ended jobs of a book are kept."""
+whole report at the end. At least the newest thousand jobs of a book are kept."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from lectern.store.database import reading, transaction
 from lectern.store.owners import belongs, refuse_revoked
 from lectern.store.tables import job_keys, jobs
 
-KEPT = 1000  # ended jobs of a book; a watched one has a job for every pause in its author's edits
-KEPT_DAYS = 7.0  # longer than anybody tries again with the same idempotency key
-_COLUMNS = frozenset({"job_id", "book_id", "status", "queued_at", "mode", "warnings", "errors"})  # not in the report
-_LISTED = [column for column in jobs.c if column.name != "problems"]
+JOBS_TO_KEEP = 1000  # of a book; a watched book has a job for every pause in its author's edits
+KEY_DAYS = 7.0  # how long a job is kept for requests that repeat its idempotency key
+# Fields that have a column, so they are not in the report.
+_COLUMN_FIELDS = frozenset({"job_id", "book_id", "status", "queued_at", "mode", "warnings", "errors"})
+_LIST_COLUMNS = [column for column in jobs.c if column.name != "problems"]
 
 
 class SqlJobs:
@@ -33,7 +34,7 @@ class SqlJobs:
         self._engine = engine
 
     async def add(
-        self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, begun: bool = False
+        self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, running: bool = False
     ) -> JobRecord | None:
         """Store a new job, queued or begun; None if this owner has used the idempotency key before."""
         now = utc_now()
@@ -41,9 +42,9 @@ class SqlJobs:
             job_id=0,
             book_id=order.book_id,
             mode=order.mode,
-            status="running" if begun else "queued",
+            status="running" if running else "queued",
             queued_at=now,
-            started_at=now if begun else None,
+            started_at=now if running else None,
         )
         values = {
             "book_id": order.book_id,
@@ -51,64 +52,64 @@ class SqlJobs:
             "owner": owner,
             "request": _request(order, origin),
             "cancelling": 0,
-            "attempts": int(begun),
+            "attempts": int(running),
             **_values(job),
         }
         try:
             async with transaction(self._engine) as connection:
                 await refuse_revoked(connection, owner)
-                made = insert(jobs).values(**values).returning(jobs.c.job_id)
-                number = int((await connection.execute(made)).scalar_one())
+                statement = insert(jobs).values(**values).returning(jobs.c.job_id)
+                number = int((await connection.execute(statement)).scalar_one())
                 if key is not None:
-                    await connection.execute(_kept(order, owner, key, number))
+                    await connection.execute(_insert_key(order, owner, key, number))
         except IntegrityError:
             return None
         reached("jobs.added")
         job = dataclasses.replace(job, job_id=number)
-        return JobRecord(job=job, order=order, owner=owner, origin=origin, attempts=int(begun))
+        return JobRecord(job=job, order=order, owner=owner, origin=origin, attempts=int(running))
 
     async def join(self, order: JobOrder, *, owner: str, key: str, job_id: int) -> bool:
         """Note that another request got this job; False if its owner has used the idempotency key before."""
         try:
             async with transaction(self._engine) as connection:
                 await refuse_revoked(connection, owner)
-                await connection.execute(_kept(order, owner, key, job_id))
+                await connection.execute(_insert_key(order, owner, key, job_id))
         except IntegrityError:
             return False
         return True
 
     async def begin(self, job_id: int) -> int:
         """Note that the job runs now; returns how often it was begun."""
-        begun = update(jobs).where(jobs.c.job_id == job_id, _open())
-        begun = begun.values(status="running", attempts=jobs.c.attempts + 1)
+        statement = update(jobs).where(jobs.c.job_id == job_id, _open())
+        statement = statement.values(status="running", attempts=jobs.c.attempts + 1)
         async with transaction(self._engine) as connection:
-            attempts = (await connection.execute(begun.returning(jobs.c.attempts))).scalar() or 0
+            attempts = (await connection.execute(statement.returning(jobs.c.attempts))).scalar() or 0
         reached("jobs.begun")
         return int(attempts)
 
     async def note(self, job: IngestionJob) -> bool:
         """Store the job's progress; returns whether a cancel was requested in the meantime."""
-        noted = update(jobs).where(jobs.c.job_id == job.job_id, _open()).values(**_values(job))
+        statement = update(jobs).where(jobs.c.job_id == job.job_id, _open()).values(**_values(job))
         async with transaction(self._engine) as connection:
-            return bool((await connection.execute(noted.returning(jobs.c.cancelling))).scalar())
+            return bool((await connection.execute(statement.returning(jobs.c.cancelling))).scalar())
 
     async def end(self, job: IngestionJob) -> None:
         """Store the job's end. A job that had ended before is not changed."""
-        ended = update(jobs).where(jobs.c.job_id == job.job_id, _open())
+        statement = update(jobs).where(jobs.c.job_id == job.job_id, _open())
         async with transaction(self._engine) as connection:
-            await connection.execute(ended.values(**_values(job)))
+            await connection.execute(statement.values(**_values(job)))
             await _prune(connection, job.book_id)
             reached("jobs.before-end")
         reached("jobs.ended")
 
     async def put_back(self, job_id: int, *, uncounted: bool) -> None:
         """Put the job back in the queue; `uncounted` if a normal stop ended it."""
-        waiting = update(jobs).where(jobs.c.job_id == job_id, jobs.c.status == "running")
+        statement = update(jobs).where(jobs.c.job_id == job_id, jobs.c.status == "running")
         values: dict[str, Any] = {"status": "queued"}
         if uncounted:
             values["attempts"] = jobs.c.attempts - 1
         async with transaction(self._engine) as connection:
-            await connection.execute(waiting.values(**values))
+            await connection.execute(statement.values(**values))
 
     async def ask_to_end(self, job_id: int) -> None:
         """Request a cancel from the process that runs the job."""
@@ -123,8 +124,8 @@ class SqlJobs:
 
     async def record(self, job_id: int) -> JobRecord | None:
         """One job."""
-        found = await self._found(select(jobs).where(jobs.c.job_id == job_id))
-        return found[0] if found else None
+        records = await self._records(select(jobs).where(jobs.c.job_id == job_id))
+        return records[0] if records else None
 
     async def keyed(self, owner: str, key: str) -> tuple[JobRecord, JobOrder] | None:
         """The job that this owner got with an idempotency key, and the order that it sent."""
@@ -145,16 +146,16 @@ class SqlJobs:
     async def open_jobs(self, book_id: str | None = None) -> tuple[JobRecord, ...]:
         """Queued and running jobs, the oldest first; of one book or of all."""
         query = select(jobs).where(_open()).order_by(jobs.c.job_id)
-        return await self._found(query if book_id is None else query.where(jobs.c.book_id == book_id))
+        return await self._records(query if book_id is None else query.where(jobs.c.book_id == book_id))
 
     async def page(self, *, books: frozenset[str] | None, limit: int, before: int | None) -> tuple[JobRecord, ...]:
         """Jobs of these books (None: of all), the newest first, without their warnings and errors."""
-        query = select(*_LISTED).order_by(jobs.c.job_id.desc()).limit(limit)
+        query = select(*_LIST_COLUMNS).order_by(jobs.c.job_id.desc()).limit(limit)
         if books is not None:
             query = query.where(jobs.c.book_id.in_(sorted(books)))
-        return await self._found(query if before is None else query.where(jobs.c.job_id < before))
+        return await self._records(query if before is None else query.where(jobs.c.job_id < before))
 
-    async def _found(self, query: Select[Any]) -> tuple[JobRecord, ...]:
+    async def _records(self, query: Select[Any]) -> tuple[JobRecord, ...]:
         async with reading(self._engine) as connection:
             return tuple(_record(row) for row in await connection.execute(query))
 
@@ -164,17 +165,17 @@ def _open() -> ColumnElement[bool]:
 
 
 async def _prune(connection: AsyncConnection, book_id: str) -> None:
-    mine = jobs.c.book_id == book_id
-    oldest = select(jobs.c.job_id).where(mine).order_by(jobs.c.job_id.desc()).offset(KEPT).limit(1)
+    of_book = jobs.c.book_id == book_id
+    oldest = select(jobs.c.job_id).where(of_book).order_by(jobs.c.job_id.desc()).offset(JOBS_TO_KEEP).limit(1)
     old = jobs.c.job_id <= oldest.scalar_subquery()
-    await connection.execute(delete(jobs).where(mine, old, ~_open(), jobs.c.queued_at < days_ago(KEPT_DAYS)))
+    await connection.execute(delete(jobs).where(of_book, old, ~_open(), jobs.c.queued_at < days_ago(KEY_DAYS)))
 
 
 def _values(job: IngestionJob) -> dict[str, Any]:
-    """What a row says of the job itself."""
+    """The columns that describe the job itself."""
     body = dataclasses.asdict(job)
     problems = [*body["errors"], *body["warnings"]]
-    report = {name: value for name, value in body.items() if name not in _COLUMNS}
+    report = {name: value for name, value in body.items() if name not in _COLUMN_FIELDS}
     return {"status": job.status, "report": json.dumps(report), "problems": json.dumps(problems)}
 
 
@@ -184,7 +185,7 @@ def _request(order: JobOrder, origin: Origin) -> str:
     return json.dumps({**body, "origin": origin})
 
 
-def _kept(order: JobOrder, owner: str, key: str, job_id: int) -> Insert:
+def _insert_key(order: JobOrder, owner: str, key: str, job_id: int) -> Insert:
     request = json.dumps(dataclasses.asdict(order))
     return insert(job_keys).values(owner=owner, key=key, job_id=job_id, request=request)
 
@@ -201,8 +202,8 @@ def _order(request: dict[str, Any]) -> JobOrder:
 
 
 def _record(row: Row[Any]) -> JobRecord:
-    request: dict[str, Any] = json.loads(row.request)  # empty for a job of the time before jobs were kept
-    problems = [Problem(**one) for one in json.loads(getattr(row, "problems", "[]"))]
+    request: dict[str, Any] = json.loads(row.request)  # empty for a job that is older than the job log
+    problems = [Problem(**problem) for problem in json.loads(getattr(row, "problems", "[]"))]
     report: dict[str, Any] = json.loads(row.report)
     if row.status == "queued":
         report["started_at"] = None  # it may have been begun before, and was put back

@@ -1,4 +1,4 @@
-"""Keys, stored as digests. What was read of a key is cached for two seconds. So a key that another process revokes or
+"""Keys, stored as digests. A key that was read is cached for two seconds. So a key that another process revokes or
 rotates stops working here within that time, and in the same process at once."""
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from lectern.domain.keys import (
 from lectern.store.database import reading, transaction
 from lectern.store.tables import api_keys, server_secrets
 
-FRESH = 2.0  # seconds for which what was read is believed; the docs promise that revocation takes at most 5
-NOTED = 60.0  # seconds between two notes of a key's use: not every request may write
-MINUTE = 1 / (24 * 60)  # of a day
-NOBODY = "0" * 64  # compared with where there is no key, so that an unknown id takes as long as a wrong secret
+CACHE_SECONDS = 2.0  # the docs promise that revocation takes at most 5 seconds
+USE_NOTE_SECONDS = 60.0  # between two writes of a key's last use: not every request may write
+MINUTE_IN_DAYS = 1 / (24 * 60)
+NO_DIGEST = "0" * 64  # compared with if there is no key, so that an unknown id takes as long as a wrong secret
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _StoredKey:
     """A key with the digests that its text is compared with."""
 
     key: Key
@@ -50,36 +50,36 @@ class _Held:
     old_until: str
 
     def opens(self, digest: str, now: str) -> bool:
-        """Whether this is its text, or the one before while that still counts."""
+        """Whether the digest is of the key's text, or of the text before it while that is still valid."""
         current = secrets.compare_digest(digest, self.digest)
         former = secrets.compare_digest(digest, self.old_digest)
         return current or (former and now < self.old_until)
 
 
 class SqlKeys:
-    """Every key of a database."""
+    """The keys in the SQL database."""
 
     def __init__(self, engine: AsyncEngine, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine
         self._clock = clock
-        self._held: dict[str, tuple[float, _Held]] = {}  # by id; only ids that exist, so strangers cannot fill it
+        self._cache: dict[str, tuple[float, _StoredKey]] = {}  # by id; only ids that exist, so it stays small
         self._noted: dict[str, float] = {}
         self._exist: tuple[float, bool] | None = None
         self._origins: tuple[float, frozenset[str]] | None = None
         self._secrets: dict[str, bytes] = {}
 
-    async def create(self, wanted: KeyRequest) -> IssuedKey:
-        """Make a key; its text is in the answer and nowhere else."""
+    async def create(self, request: KeyRequest) -> IssuedKey:
+        """Make a key. Its text is returned and stored nowhere."""
         key = Key(
             key_id=new_key_id(),
-            name=wanted.name,
-            kind=wanted.kind,
+            name=request.name,
+            kind=request.kind,
             owner=str(uuid.uuid4()),
-            rights=wanted.rights,
-            books=wanted.books,
-            origins=wanted.origins,
+            rights=request.rights,
+            books=request.books,
+            origins=request.origins,
             created_at=utc_now(),
-            expires_at=None if wanted.days is None else in_days(wanted.days),
+            expires_at=None if request.days is None else in_days(request.days),
         )
         text = new_text(key.kind, key.key_id)
         async with transaction(self._engine) as connection:
@@ -87,7 +87,7 @@ class SqlKeys:
         self._forget(key.key_id)
         return IssuedKey(key=key, text=text)
 
-    async def all(self) -> tuple[Key, ...]:
+    async def list_keys(self) -> tuple[Key, ...]:
         """Every key that was ever made and not deleted, the oldest first."""
         query = select(api_keys).where(api_keys.c.name != "").order_by(api_keys.c.created_at, api_keys.c.key_id)
         async with reading(self._engine) as connection:
@@ -124,88 +124,95 @@ class SqlKeys:
     async def forget(self, key_id: str) -> None:
         """Delete a revoked key except for its id and owner name, so that nobody gets either again. The server still
         needs a key, even if none is left."""
-        gone = {"name": "", "digest": NOBODY, "old_digest": None, "old_until": None, "rights": "[]", "books": None}
+        emptied = {
+            "name": "",
+            "digest": NO_DIGEST,
+            "old_digest": None,
+            "old_until": None,
+            "rights": "[]",
+            "books": None,
+        }
         times = {"origins": "[]", "expires_at": None, "last_used_at": None}
-        await self._change(key_id, {**gone, **times})
+        await self._change(key_id, {**emptied, **times})
 
-    async def stands(self, key_id: str) -> bool:
+    async def is_unrevoked(self, key_id: str) -> bool:
         """Whether a key is known and not revoked. If the database does not answer, the key counts as not revoked."""
         try:
-            held = await self._look_up(key_id)
+            stored = await self._look_up(key_id)
         except StoreUnavailable:
             return True
-        return held is not None and held.key.revoked_at is None
+        return stored is not None and stored.key.revoked_at is None
 
     async def verified(self, text: str) -> Key | None:
         """The key with this text, if it is valid now."""
         key_id = key_id_in(text)
-        held = await self._look_up(key_id) if key_id else None
+        stored = await self._look_up(key_id) if key_id else None
         now, digest = utc_now(), digest_of(text)
-        if held is None:
-            secrets.compare_digest(digest, NOBODY)
+        if stored is None:
+            secrets.compare_digest(digest, NO_DIGEST)
             return None
-        return held.key if held.opens(digest, now) and held.key.state(now) == "active" else None
+        return stored.key if stored.opens(digest, now) and stored.key.state(now) == "active" else None
 
     async def exist(self) -> bool:
         """Whether a key was ever made. Revoked keys count: revoking the last key must not open the server."""
         if self._exist is None or not (self._exist[1] or self._is_fresh(self._exist[0])):
-            begun = self._clock()
+            read_at = self._clock()
             async with reading(self._engine) as connection:
-                found = (await connection.execute(select(api_keys.c.key_id).limit(1))).first()
-            self._exist = begun, found is not None
+                row = (await connection.execute(select(api_keys.c.key_id).limit(1))).first()
+            self._exist = read_at, row is not None
         return self._exist[1]
 
     async def origins(self) -> frozenset[str]:
         """The origins of every publishable key that is valid."""
         if self._origins is None or not self._is_fresh(self._origins[0]):
-            begun, now = self._clock(), utc_now()
-            live = [key for key in await self.all() if key.state(now) == "active"]
-            self._origins = begun, frozenset(origin for key in live for origin in key.origins)
+            read_at, now = self._clock(), utc_now()
+            live = [key for key in await self.list_keys() if key.state(now) == "active"]
+            self._origins = read_at, frozenset(origin for key in live for origin in key.origins)
         return self._origins[1]
 
     async def note_use(self, key: Key) -> None:
         """Remember when a key was last used, to the minute."""
         now = self._clock()
-        if now - self._noted.get(key.key_id, -NOTED) < NOTED:
+        if now - self._noted.get(key.key_id, -USE_NOTE_SECONDS) < USE_NOTE_SECONDS:
             return
         self._noted[key.key_id] = now
-        stale = or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < days_ago(MINUTE))
-        noting = update(api_keys).where(api_keys.c.key_id == key.key_id, stale).values(last_used_at=utc_now())
+        stale = or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < days_ago(MINUTE_IN_DAYS))
+        statement = update(api_keys).where(api_keys.c.key_id == key.key_id, stale).values(last_used_at=utc_now())
         with suppress(StoreUnavailable):  # the request itself will say whether the database answers
             async with transaction(self._engine) as connection:
-                await connection.execute(noting)
+                await connection.execute(statement)
 
     async def server_secret(self, name: str) -> bytes:
-        """A secret that every process on this database shares; made when it is first asked for."""
+        """A secret that every process on this database shares. The first call makes it."""
         if name not in self._secrets:
             with suppress(IntegrityError):  # another process, or an earlier start, was first
                 async with transaction(self._engine) as connection:
                     await connection.execute(insert(server_secrets).values(name=name, value=secrets.token_hex(32)))
             async with reading(self._engine) as connection:
-                wanted = select(server_secrets.c.value).where(server_secrets.c.name == name)
-                self._secrets[name] = bytes.fromhex((await connection.execute(wanted)).scalar_one())
+                query = select(server_secrets.c.value).where(server_secrets.c.name == name)
+                self._secrets[name] = bytes.fromhex((await connection.execute(query)).scalar_one())
         return self._secrets[name]
 
-    async def _look_up(self, key_id: str) -> _Held | None:
-        begun = self._clock()
-        if (known := self._held.get(key_id)) and self._is_fresh(known[0]):
-            return known[1]
+    async def _look_up(self, key_id: str) -> _StoredKey | None:
+        read_at = self._clock()
+        if (entry := self._cache.get(key_id)) and self._is_fresh(entry[0]):
+            return entry[1]
         async with reading(self._engine) as connection:
-            there = (api_keys.c.key_id == key_id) & (api_keys.c.name != "")  # no key is made without a name
-            found = await connection.execute(select(api_keys).where(there))
-            row = found.mappings().first()
+            exists = (api_keys.c.key_id == key_id) & (api_keys.c.name != "")  # no key is made without a name
+            rows = await connection.execute(select(api_keys).where(exists))
+            row = rows.mappings().first()
         if row is None:
-            self._held.pop(key_id, None)
+            self._cache.pop(key_id, None)
             return None
-        held = _Held(_key(row), row["digest"], row["old_digest"] or NOBODY, row["old_until"] or "")
-        self._held[key_id] = begun, held
-        return held
+        stored = _StoredKey(_key(row), row["digest"], row["old_digest"] or NO_DIGEST, row["old_until"] or "")
+        self._cache[key_id] = read_at, stored
+        return stored
 
     async def _key(self, key_id: str) -> Key:
         self._forget(key_id)
-        if (held := await self._look_up(key_id)) is None:
+        if (stored := await self._look_up(key_id)) is None:
             raise UnknownKey(f"there is no key {key_id!r}; see: lectern keys list", field="key_id")
-        return held.key
+        return stored.key
 
     async def _change(self, key_id: str, values: Mapping[str, Any]) -> None:
         async with transaction(self._engine) as connection:
@@ -213,11 +220,11 @@ class SqlKeys:
         self._forget(key_id)
 
     def _forget(self, key_id: str) -> None:
-        self._held.pop(key_id, None)
+        self._cache.pop(key_id, None)
         self._exist = self._origins = None
 
     def _is_fresh(self, read_at: float) -> bool:
-        return self._clock() - read_at < FRESH
+        return self._clock() - read_at < CACHE_SECONDS
 
 
 def _columns(key: Key) -> dict[str, Any]:

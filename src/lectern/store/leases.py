@@ -16,9 +16,9 @@ from lectern.domain.errors import Busy, StoreUnavailable
 from lectern.store.database import transaction
 from lectern.store.tables import leases
 
-HELD = 15.0  # seconds that a lease lasts unless it is renewed
-RENEWED = 4.0  # seconds between renewals
-ASKED = 0.05  # seconds between two tries to get one
+LEASE_SECONDS = 15.0  # a lease ends after this time unless it is renewed
+RENEW_SECONDS = 4.0
+RETRY_SECONDS = 0.05  # between two attempts to get a lease
 
 Name = tuple[str, str]  # owner and thread
 
@@ -60,8 +60,10 @@ class Leases:
         """Within the transaction that stores a turn: check that no other process has taken the thread over."""
         if not self._shared:
             return
-        mine = update(leases).where(*_is(owner, thread_id), leases.c.run_id == run_id).values(until=_now() + HELD)
-        if not (await connection.execute(mine)).rowcount:
+        renewal = (
+            update(leases).where(*_is(owner, thread_id), leases.c.run_id == run_id).values(until=_now() + LEASE_SECONDS)
+        )
+        if not (await connection.execute(renewal)).rowcount:
             raise Busy("the thread was taken over by another turn, because this one was not heard of; ask again")
 
     @asynccontextmanager
@@ -72,7 +74,7 @@ class Leases:
         while not await self._take(name, run_id):
             if asyncio.get_running_loop().time() >= end:
                 raise _busy(name[1], patience)
-            await asyncio.sleep(ASKED)  # another process lets go of it
+            await asyncio.sleep(RETRY_SECONDS)  # until the other process releases it
         renewing = asyncio.create_task(self._renew(name, run_id))
         try:
             yield
@@ -83,7 +85,7 @@ class Leases:
                 await connection.execute(delete(leases).where(*_is(*name), leases.c.run_id == run_id))
 
     async def _take(self, name: Name, run_id: str) -> bool:
-        taking = insert(leases).values(owner=name[0], thread_id=name[1], run_id=run_id, until=_now() + HELD)
+        taking = insert(leases).values(owner=name[0], thread_id=name[1], run_id=run_id, until=_now() + LEASE_SECONDS)
         taking = taking.on_conflict_do_update(
             index_elements=["owner", "thread_id"],
             set_={"run_id": taking.excluded.run_id, "until": taking.excluded.until},
@@ -93,12 +95,12 @@ class Leases:
             return (await connection.execute(taking.returning(leases.c.run_id))).first() is not None
 
     async def _renew(self, name: Name, run_id: str) -> None:
-        mine = update(leases).where(*_is(*name), leases.c.run_id == run_id).values(until=_now() + HELD)
+        renewal = update(leases).where(*_is(*name), leases.c.run_id == run_id).values(until=_now() + LEASE_SECONDS)
         while True:
-            await asyncio.sleep(RENEWED)
+            await asyncio.sleep(RENEW_SECONDS)
             with suppress(StoreUnavailable):  # the next try may succeed; if none does, `confirm` will say so
                 async with transaction(self._engine) as connection:
-                    await connection.execute(mine)
+                    await connection.execute(renewal)
 
 
 class _Queue:

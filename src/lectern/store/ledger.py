@@ -19,7 +19,7 @@ from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.store import bodies
 from lectern.store.tables import books, intents, lessons
 
-SLICE = 500  # SQLite limits the variables of one statement
+MAX_VARIABLES = 500  # SQLite limits the variables of one statement
 
 
 class SqlLedger:
@@ -27,19 +27,19 @@ class SqlLedger:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self._alone = engine.dialect.name == "sqlite"  # one process, one connection: what we read last still holds
-        self._known: tuple[BookEntry, ...] | None = None
-        self._writes = 0  # begun or ended: what was read across one may be old
+        self._alone = engine.dialect.name == "sqlite"  # one process and one connection, so the cache is never old
+        self._cached_books: tuple[BookEntry, ...] | None = None
+        self._writes = 0  # starts and ends of writes: what was read across one may be old
 
     async def books(self) -> tuple[BookEntry, ...]:
         """Every indexed book, by its id. Cached, because every search asks for it."""
-        if self._known is not None and self._alone:
-            return self._known
+        if self._cached_books is not None and self._alone:
+            return self._cached_books
         before = self._writes
-        found = await self._books()
+        entries = await self._books()
         if before == self._writes:
-            self._known = found
-        return found
+            self._cached_books = entries
+        return entries
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[AsyncConnection]:
@@ -53,7 +53,7 @@ class SqlLedger:
             self._forget_books()
 
     def _forget_books(self) -> None:
-        self._known = None
+        self._cached_books = None
         self._writes += 1
 
     async def _books(self) -> tuple[BookEntry, ...]:
@@ -92,8 +92,8 @@ class SqlLedger:
             "last_incremental_update": entry.last_incremental_update,
         }
         async with self._writing() as connection:
-            known = await connection.execute(update(books).where(books.c.book_id == book_id).values(**values))
-            if not known.rowcount:
+            updated = await connection.execute(update(books).where(books.c.book_id == book_id).values(**values))
+            if not updated.rowcount:
                 await connection.execute(insert(books).values(book_id=book_id, epoch=0, **values))
             reached("ledger.before-save-book")
         reached("ledger.saved-book")
@@ -129,32 +129,32 @@ class SqlLedger:
         body = await asyncio.to_thread(bodies.intents_to_bytes, planned)  # megabytes of JSON to be compressed
         values = {"book_id": book_id, "collection": collection, "body": body}
         async with self._engine.begin() as connection:
-            made = insert(intents).values(**values).returning(intents.c.number)
-            number = int((await connection.execute(made)).scalar_one())
+            statement = insert(intents).values(**values).returning(intents.c.number)
+            number = int((await connection.execute(statement)).scalar_one())
             reached("ledger.before-intend")
         reached("ledger.intended")
         return number
 
-    async def settle(self, done: Unsettled) -> None:
-        """Note that it has happened: move the records, and with them what readers see, in one transaction."""
-        gone = [name for intent in done.intents for name in intent.retired]
-        gone += [record.source_file for intent in done.intents for record in intent.records]
-        common = {"collection": done.collection, "generation": done.number}
-        rows = [{**_row(record), **common} for intent in done.intents for record in intent.records]
-        mine = (lessons.c.book_id == done.book_id) & (lessons.c.collection == done.collection)
+    async def settle(self, work: Unsettled) -> None:
+        """Note that an intent was applied: replace the records, and so what readers see, in one transaction."""
+        outdated = [name for intent in work.intents for name in intent.retired]
+        outdated += [record.source_file for intent in work.intents for record in intent.records]
+        common = {"collection": work.collection, "generation": work.number}
+        rows = [{**_row(record), **common} for intent in work.intents for record in intent.records]
+        in_collection = (lessons.c.book_id == work.book_id) & (lessons.c.collection == work.collection)
         async with self._writing() as connection:
-            for start in range(0, len(gone), SLICE):
-                some = gone[start : start + SLICE]
-                await connection.execute(delete(lessons).where(mine, lessons.c.source_file.in_(some)))
+            for start in range(0, len(outdated), MAX_VARIABLES):
+                names = outdated[start : start + MAX_VARIABLES]
+                await connection.execute(delete(lessons).where(in_collection, lessons.c.source_file.in_(names)))
             if rows:
                 await connection.execute(insert(lessons), rows)
-            book = update(books).where(books.c.book_id == done.book_id)
+            book = update(books).where(books.c.book_id == work.book_id)
             await connection.execute(book.values(epoch=books.c.epoch + 1))
             reached("ledger.before-settle")
         reached("ledger.settled")
 
     async def forget(self, number: int) -> None:
-        """Delete an intent of which nothing is left to do."""
+        """Delete an intent that is settled or given up."""
         async with self._engine.begin() as connection:
             await connection.execute(delete(intents).where(intents.c.number == number))
         reached("ledger.forgotten")
@@ -189,19 +189,18 @@ class SqlGenerations:
 
     async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
         """The live generation of each of these lessons that the book has."""
-        mine = (lessons.c.book_id == book_id) & (lessons.c.collection == self._collection)
-        found: dict[str, int] = {}
+        in_collection = (lessons.c.book_id == book_id) & (lessons.c.collection == self._collection)
+        generations: dict[str, int] = {}
         async with self._engine.connect() as connection:
-            for start in range(0, len(parents), SLICE):
-                some = lessons.c.parent_doc_id.in_(parents[start : start + SLICE])
-                query = select(lessons.c.parent_doc_id, lessons.c.generation).where(mine, some)
-                found |= {row.parent_doc_id: row.generation for row in await connection.execute(query)}
-        return found
+            for start in range(0, len(parents), MAX_VARIABLES):
+                of_parents = lessons.c.parent_doc_id.in_(parents[start : start + MAX_VARIABLES])
+                query = select(lessons.c.parent_doc_id, lessons.c.generation).where(in_collection, of_parents)
+                generations |= {row.parent_doc_id: row.generation for row in await connection.execute(query)}
+        return generations
 
 
 def _intents(body: bytes) -> tuple[Intent, ...]:
-    """The intents in a row; None if another version, or a fault, wrote them: an unreadable one must not hide the
-    others."""
+    """The intents in a row; none if they cannot be read, so that an unreadable row does not hide the others."""
     try:
         return bodies.intents_from_bytes(body)
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError):

@@ -33,7 +33,7 @@ books = Table(
     Column("source", Text, nullable=False),  # the folder it was last read from
     Column("bound", Integer, nullable=False, default=0),  # 0 or 1: a caller named that folder, not the operator
     Column("fingerprint", String(200), nullable=False),
-    Column("collection_name", String(250), nullable=False),  # the one that readers are served from
+    Column("collection_name", String(250), nullable=False),  # readers are served from it
     Column("last_full_ingest", String(30)),
     Column("last_incremental_update", String(30)),
     Column("epoch", Integer, nullable=False, default=0),  # counts committed replacements
@@ -43,7 +43,7 @@ lessons = Table(
     "lessons",
     metadata,
     Column("book_id", String(64), primary_key=True),
-    Column("collection", String(250), primary_key=True),  # two while a book is rebuilt beside itself
+    Column("collection", String(250), primary_key=True),  # two while a book is rebuilt for another embedder
     Column("source_file", Text, primary_key=True),
     Column("file_hash", String(64), nullable=False),
     Column("digest", String(64), nullable=False),
@@ -60,7 +60,7 @@ lessons = Table(
     Column("chapter_title", Text, nullable=False),
     Column("module_title", Text, nullable=False),
     Column("url", Text, nullable=False),
-    Column("generation", Integer, nullable=False),  # of the chunks that readers are to see
+    Column("generation", Integer, nullable=False),  # of the chunks that readers see
     Column("payload_digest", String(64), nullable=False),  # of those chunks, to tell when index and ledger disagree
 )
 api_keys = Table(
@@ -70,11 +70,11 @@ api_keys = Table(
     Column("name", Text, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("old_digest", String(64)),  # of the text before the last rotation
-    Column("old_until", String(30)),  # the moment until which that text still opens
+    Column("old_until", String(30)),  # the moment until which that text is valid
     Column("owner", String(120), nullable=False),
     Column("kind", String(12), nullable=False),
     Column("rights", Text, nullable=False),  # JSON
-    Column("books", Text),  # JSON; none for all
+    Column("books", Text),  # JSON; NULL for all books
     Column("origins", Text, nullable=False),  # JSON
     Column("created_at", String(30), nullable=False),
     Column("expires_at", String(30)),
@@ -88,7 +88,7 @@ server_secrets = Table(
     Column("name", String(40), primary_key=True),
     Column("value", String(100), nullable=False),
 )
-Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up only what it calls INTEGER
+Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite increments only INTEGER columns
 
 threads = Table(
     "conversation_threads",
@@ -108,7 +108,7 @@ threads = Table(
     Column("archived", Integer, nullable=False),  # 0 or 1
     Column("version", Integer, nullable=False),
     UniqueConstraint("owner", "thread_id", name="threads_by_owner"),
-    sqlite_autoincrement=True,  # the number of a deleted thread is never given again
+    sqlite_autoincrement=True,  # the number of a deleted thread is never used again
 )
 
 
@@ -120,8 +120,8 @@ intents = Table(
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("book_id", String(64), nullable=False),
     Column("collection", String(250), nullable=False),
-    Column("body", LargeBinary, nullable=False),  # compressed JSON: enough to carry the replacement out again
-    sqlite_autoincrement=True,  # a number is a generation: it must never be given twice
+    Column("body", LargeBinary, nullable=False),  # compressed JSON: enough to apply the replacement again
+    sqlite_autoincrement=True,  # a number is a generation: it must never be used twice
 )
 
 jobs = Table(
@@ -131,10 +131,10 @@ jobs = Table(
     Column("book_id", String(64), nullable=False),
     Column("queued_at", String(30), nullable=False),
     Column("owner", String(120), nullable=False),
-    Column("request", Text, nullable=False),  # JSON: the order, and who carries it on
+    Column("request", Text, nullable=False),  # JSON: the order, and whether a server or a command runs it
     Column("status", String(10), nullable=False),
     Column("report", Text, nullable=False),  # JSON: the job's figures
-    Column("problems", Text, nullable=False),  # JSON: its warnings and errors, which no list needs
+    Column("problems", Text, nullable=False),  # JSON: its warnings and errors, which lists leave out
     Column("cancelling", Integer, nullable=False),
     Column("attempts", Integer, nullable=False),
     sqlite_autoincrement=True,
@@ -147,7 +147,7 @@ job_keys = Table(
     Column("owner", String(120), primary_key=True),
     Column("key", String(255), primary_key=True),
     Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), nullable=False),
-    Column("request", Text, nullable=False),  # JSON: what was asked for with the key, in the caller's words
+    Column("request", Text, nullable=False),  # JSON: the order that was sent with the key
 )
 Index("job_keys_by_job", job_keys.c.job_id)
 

@@ -58,15 +58,15 @@ from lectern.store.owners import belongs, refuse_revoked
 from lectern.store.tables import archived_messages, archived_turns, leases, messages, threads, turn_log, turns
 from lectern.store.turn_log import settle
 
-Way = tuple[Table, Table, str]  # from, to, and the column that says how far
-_PLACE = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) (\d{1,18})")  # what every database can compare
-# Made once: every turn needs them.
-_BEGUN, _MESSAGES, _INSERT_TURN = insert(threads), insert(messages), insert(turns)
-_CHANGING = ("updated_at", "turn_count", "last_seq", "filters", "topic_summary")
-_GONE_ON = (
+Move = tuple[Table, Table, str]  # from, to, and the column that orders the rows
+_PLACE = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) (\d{1,18})")  # forms that every database can compare
+# Built once, because every turn needs them.
+_INSERT_THREAD, _INSERT_MESSAGES, _INSERT_TURN = insert(threads), insert(messages), insert(turns)
+_TURN_COLUMNS = ("updated_at", "turn_count", "last_seq", "filters", "topic_summary")
+_UPDATE_THREAD = (
     update(threads)
     .where(threads.c.number == bindparam("of_number"))
-    .values(archived=0, version=threads.c.version + 1, **{name: bindparam(name) for name in _CHANGING})
+    .values(archived=0, version=threads.c.version + 1, **{name: bindparam(name) for name in _TURN_COLUMNS})
 )
 
 
@@ -76,7 +76,7 @@ async def row_of(connection: AsyncConnection, owner: str, thread_id: str, *, loc
     return (await connection.execute(query, {"of_owner": owner, "of_thread": thread_id})).first()
 
 
-async def known_row(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any]:
+async def existing_row(connection: AsyncConnection, owner: str, thread_id: str, *, lock: bool = False) -> Row[Any]:
     """The row of a thread that must exist; an unknown thread is an error."""
     row = await row_of(connection, owner, thread_id, lock=lock)
     if row is None:
@@ -84,40 +84,40 @@ async def known_row(connection: AsyncConnection, owner: str, thread_id: str, *, 
     return row
 
 
-async def said_in(connection: AsyncConnection, number: int, first: int) -> dict[int, Message]:
-    """Messages by their `seq`, from a turn on."""
-    found = await connection.execute(_SAID, {"of_thread": number, "from_seq": 2 * first - 1})
-    return {row.seq: turn_bodies.message(row) for row in found}
+async def messages_from(connection: AsyncConnection, number: int, first: int) -> dict[int, Message]:
+    """The messages of a thread from a turn on, by their `seq`."""
+    rows = await connection.execute(_MESSAGES_QUERY, {"of_thread": number, "from_seq": 2 * first - 1})
+    return {row.seq: turn_bodies.message(row) for row in rows}
 
 
 async def turn_rows(connection: AsyncConnection, number: int, span: tuple[int, int]) -> Sequence[Row[Any]]:
-    """Turns from one number to another, in order."""
-    asked = {"of_thread": number, "first": span[0], "last": span[1]}
-    found: Sequence[Row[Any]] = (await connection.execute(_TURNS, asked)).all()
-    return found
+    """The turns of a thread from one number to another, in order."""
+    parameters = {"of_thread": number, "first": span[0], "last": span[1]}
+    rows: Sequence[Row[Any]] = (await connection.execute(_TURNS_QUERY, parameters)).all()
+    return rows
 
 
 def turns_of(seqs: Sequence[int]) -> tuple[int, int]:
-    """The turns that messages belong to: each has two."""
+    """The first and last turn that these messages belong to; each turn has two messages."""
     return ((seqs[0] + 1) // 2, (seqs[-1] + 1) // 2) if seqs else (1, 0)
 
 
-def both(live: Table, archived: Table) -> Subquery:
+def with_archive(live: Table, archived: Table) -> Subquery:
     """A table and its archive together."""
     parts: list[Select[Any]] = [select(live), select(archived)]
     return union_all(*parts).subquery()
 
 
-def _said() -> Select[Any]:
-    whole = both(messages, archived_messages)
-    mine = (whole.c.thread == bindparam("of_thread")) & (whole.c.seq >= bindparam("from_seq"))
-    return select(whole).where(mine).order_by(whole.c.seq)
+def _messages_query() -> Select[Any]:
+    whole = with_archive(messages, archived_messages)
+    in_span = (whole.c.thread == bindparam("of_thread")) & (whole.c.seq >= bindparam("from_seq"))
+    return select(whole).where(in_span).order_by(whole.c.seq)
 
 
-def _turns() -> Select[Any]:
-    whole = both(turns, archived_turns)
-    mine = whole.c.number.between(bindparam("first"), bindparam("last"))
-    return select(whole).where(whole.c.thread == bindparam("of_thread"), mine).order_by(whole.c.number)
+def _turns_query() -> Select[Any]:
+    whole = with_archive(turns, archived_turns)
+    in_span = whole.c.number.between(bindparam("first"), bindparam("last"))
+    return select(whole).where(whole.c.thread == bindparam("of_thread"), in_span).order_by(whole.c.number)
 
 
 def is_thread(
@@ -146,10 +146,10 @@ def head_of(row: Row[Any]) -> ThreadHead:
 
 _THREAD = select(threads).where(*is_thread(bindparam("of_owner"), bindparam("of_thread")))
 _LOCKED_THREAD = _THREAD.with_for_update()
-_SAID, _TURNS = _said(), _turns()
+_MESSAGES_QUERY, _TURNS_QUERY = _messages_query(), _turns_query()
 
 
-async def put_away(connection: AsyncConnection, thread: int, upto: int | None) -> None:
+async def archive(connection: AsyncConnection, thread: int, upto: int | None) -> None:
     """Archive messages up to a `seq`, or all of them, and the turns that have no live message left."""
     if upto is not None and upto <= 0:
         return
@@ -158,31 +158,31 @@ async def put_away(connection: AsyncConnection, thread: int, upto: int | None) -
     await _move(connection, (turns, archived_turns, "number"), thread, upto=None if upto is None else upto // 2)
 
 
-async def bring_back(connection: AsyncConnection, thread: int, after: int) -> None:
+async def unarchive(connection: AsyncConnection, thread: int, after: int) -> None:
     """Move the messages after a `seq`, and their turns, from the archive to the live tables."""
     await _move(connection, (archived_messages, messages, "seq"), thread, after=after)
     await _move(connection, (archived_turns, turns, "number"), thread, after=after // 2)
 
 
 async def _move(
-    connection: AsyncConnection, way: Way, thread: int, *, upto: int | None = None, after: int | None = None
+    connection: AsyncConnection, move: Move, thread: int, *, upto: int | None = None, after: int | None = None
 ) -> None:
     bounds = {name: value for name, value in (("upto", upto), ("after", after)) if value is not None}
-    for statement in _moving(way, frozenset(bounds)):
+    for statement in _move_statements(move, frozenset(bounds)):
         await connection.execute(statement, {"of_thread": thread, **bounds})
 
 
 @cache
-def _moving(way: Way, bounds: frozenset[str]) -> tuple[Insert, Delete]:
+def _move_statements(move: Move, bounds: frozenset[str]) -> tuple[Insert, Delete]:
     """Statements that move rows, built once: from its 26th turn on, every turn of a conversation moves an older one."""
-    source, target, place = way
-    which = source.c.thread == bindparam("of_thread")
+    source, target, place = move
+    in_range = source.c.thread == bindparam("of_thread")
     if "upto" in bounds:
-        which &= source.c[place] <= bindparam("upto")
+        in_range &= source.c[place] <= bindparam("upto")
     if "after" in bounds:
-        which &= source.c[place] > bindparam("after")
+        in_range &= source.c[place] > bindparam("after")
     names = [column.name for column in source.columns]
-    return insert(target).from_select(names, select(source).where(which)), delete(source).where(which)
+    return insert(target).from_select(names, select(source).where(in_range)), delete(source).where(in_range)
 
 
 def cursor_of(moment: str, number: int) -> str:
@@ -191,14 +191,14 @@ def cursor_of(moment: str, number: int) -> str:
 
 
 def place_of(cursor: str) -> tuple[str, int]:
-    """The row that a cursor stands for."""
+    """The moment and number in a cursor."""
     try:
-        found = _PLACE.fullmatch(base64.urlsafe_b64decode(cursor.encode()).decode())
+        match = _PLACE.fullmatch(base64.urlsafe_b64decode(cursor.encode()).decode())
     except (binascii.Error, ValueError):
-        found = None
-    if found is None:
+        match = None
+    if match is None:
         raise BadInput("cursor is not one that was given out; begin without it", field="cursor")
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
 class SqlThreads:
@@ -233,15 +233,15 @@ class SqlThreads:
     ) -> Thread:
         """A thread with its last messages, or those before a `seq`; without a limit, all of them."""
         async with reading(self._engine) as connection:
-            row = await known_row(connection, owner, thread_id)
-            whole = both(messages, archived_messages)
+            row = await existing_row(connection, owner, thread_id)
+            whole = with_archive(messages, archived_messages)
             query = select(whole).where(whole.c.thread == row.number).order_by(whole.c.seq.desc())
             if before is not None:
                 query = query.where(whole.c.seq < before)
-            found = (await connection.execute(query.limit(limit))).all()[::-1]
-            kept = await turn_rows(connection, row.number, turns_of([one.seq for one in found]))
-        page = tuple(turn_bodies.message(one) for one in found)
-        look_ups = tuple(look_up for one in kept for look_up in turn_bodies.look_ups(one.look_ups))
+            message_rows = (await connection.execute(query.limit(limit))).all()[::-1]
+            rows_of_turns = await turn_rows(connection, row.number, turns_of([message.seq for message in message_rows]))
+        page = tuple(turn_bodies.message(message) for message in message_rows)
+        look_ups = tuple(look_up for turn in rows_of_turns for look_up in turn_bodies.look_ups(turn.look_ups))
         earlier = page[0].seq if page and page[0].seq > 1 else None
         return Thread(head=head_of(row), messages=page, retrieval_history=look_ups, earlier=earlier)
 
@@ -252,30 +252,30 @@ class SqlThreads:
             if row is None:
                 return ()
             first = max(1, row.turn_count - most + 1)
-            said = await said_in(connection, row.number, first)
-            kept = await turn_rows(connection, row.number, (first, row.turn_count))
+            messages_by_seq = await messages_from(connection, row.number, first)
+            rows = await turn_rows(connection, row.number, (first, row.turn_count))
         return tuple(
             Exchange(
-                question=said[2 * one.number - 1].content,
-                answer=said[2 * one.number].content,
-                standalone=one.standalone,
+                question=messages_by_seq[2 * turn.number - 1].content,
+                answer=messages_by_seq[2 * turn.number].content,
+                standalone=turn.standalone,
             )
-            for one in kept
-            if not one.refused and {2 * one.number - 1, 2 * one.number} <= said.keys()
+            for turn in rows
+            if not turn.refused and {2 * turn.number - 1, 2 * turn.number} <= messages_by_seq.keys()
         )
 
     async def turns(self, owner: str, thread_id: str) -> tuple[Turn, ...]:
         """Every turn of a thread, in order."""
         async with reading(self._engine) as connection:
-            row = await known_row(connection, owner, thread_id)
-            said = await said_in(connection, row.number, 1)
-            kept = await turn_rows(connection, row.number, (1, row.turn_count))
-        whole = [one for one in kept if {2 * one.number - 1, 2 * one.number} <= said.keys()]
-        return tuple(turn_bodies.turn(one, said) for one in whole)
+            row = await existing_row(connection, owner, thread_id)
+            messages_by_seq = await messages_from(connection, row.number, 1)
+            rows = await turn_rows(connection, row.number, (1, row.turn_count))
+        whole = [turn for turn in rows if {2 * turn.number - 1, 2 * turn.number} <= messages_by_seq.keys()]
+        return tuple(turn_bodies.turn(turn, messages_by_seq) for turn in whole)
 
     async def reply(self, owner: str, run_id: str) -> Json | None:
         """The reply of a run, as it was shown."""
-        whole = both(turns, archived_turns)
+        whole = with_archive(turns, archived_turns)
         query = (
             select(whole.c.reply)
             .join_from(whole, threads, whole.c.thread == threads.c.number)
@@ -291,7 +291,7 @@ class SqlThreads:
         thread_id: str,
         turn: Turn,
         *,
-        known: bool,
+        thread_exists: bool,
         beginning: Beginning,
         filters: Json,
         summary: str | None,
@@ -300,15 +300,15 @@ class SqlThreads:
         async with transaction(self._engine) as connection:
             await self._leases.confirm(connection, owner, thread_id, turn.run_id)
             await refuse_revoked(connection, owner)
-            if known:
-                number, count, seq = await _go_on(connection, (owner, thread_id), turn, filters, summary)
+            if thread_exists:
+                number, count, seq = await _continue(connection, (owner, thread_id), turn, filters, summary)
             else:
                 number, count, seq = await _begin(connection, (owner, thread_id), turn, beginning, filters), 0, 0
             reached("threads.begun")
-            await connection.execute(_MESSAGES, turn_bodies.message_rows(number, seq, turn))
+            await connection.execute(_INSERT_MESSAGES, turn_bodies.message_rows(number, seq, turn))
             reached("threads.said")
             await connection.execute(_INSERT_TURN, turn_bodies.turn_row(number, count + 1, turn))
-            await put_away(connection, number, seq + 2 - LIVE_MESSAGES)
+            await archive(connection, number, seq + 2 - LIVE_MESSAGES)
             await settle(connection, turn.run_id)
             reached("threads.before-commit")
         reached("threads.kept")
@@ -321,11 +321,11 @@ class SqlThreads:
         if change.metadata is not None:
             values["metadata"] = json.dumps(dict(change.metadata))
         async with transaction(self._engine) as connection:
-            row = await known_row(connection, owner, thread_id, lock=True)
+            row = await existing_row(connection, owner, thread_id, lock=True)
             if change.version is not None and change.version != row.version:
                 raise Conflict(f"the thread is at version {row.version} by now; read it again, then change it")
             await connection.execute(update(threads).where(threads.c.number == row.number).values(**values))
-            row = await known_row(connection, owner, thread_id)
+            row = await existing_row(connection, owner, thread_id)
         return head_of(row)
 
     async def summarise(self, owner: str, thread_id: str, summary: str) -> None:
@@ -336,7 +336,7 @@ class SqlThreads:
     async def delete(self, owner: str, thread_id: str) -> None:
         """Delete a thread and everything that belongs to it."""
         async with transaction(self._engine) as connection:
-            row = await known_row(connection, owner, thread_id, lock=True)
+            row = await existing_row(connection, owner, thread_id, lock=True)
             await _remove(connection, [row.number])
             await connection.execute(
                 delete(turn_log).where(turn_log.c.owner == owner, turn_log.c.thread_id == thread_id)
@@ -345,8 +345,8 @@ class SqlThreads:
     async def forget(self, owner: str) -> int:
         """Delete every thread and run of an owner and of its readers; returns how many threads were deleted."""
         async with transaction(self._engine) as connection:
-            own = select(threads.c.number).where(belongs(threads.c.owner, owner)).with_for_update()
-            numbers = list((await connection.execute(own)).scalars())
+            query = select(threads.c.number).where(belongs(threads.c.owner, owner)).with_for_update()
+            numbers = list((await connection.execute(query)).scalars())
             await _remove(connection, numbers)
             for table in (turn_log, leases):
                 await connection.execute(delete(table).where(belongs(table.c.owner, owner)))
@@ -355,32 +355,32 @@ class SqlThreads:
     async def purge(self, before: str) -> int:
         """Delete threads of every owner that were last used before a moment; returns how many."""
         async with transaction(self._engine) as connection:
-            old = select(threads.c.number).where(threads.c.updated_at < before).with_for_update()
-            numbers = list((await connection.execute(old)).scalars())
+            query = select(threads.c.number).where(threads.c.updated_at < before).with_for_update()
+            numbers = list((await connection.execute(query)).scalars())
             await _remove(connection, numbers)
             await connection.execute(delete(turn_log).where(turn_log.c.begun_at < before))
         return len(numbers)
 
     async def archive_idle(self, before: str) -> int:
         """Move threads that were last used before a moment to the archive; returns how many."""
-        idle = select(threads.c.number).where(threads.c.archived == 0, threads.c.updated_at < before)
+        query = select(threads.c.number).where(threads.c.archived == 0, threads.c.updated_at < before)
         async with reading(self._engine) as connection:
-            numbers = (await connection.execute(idle)).scalars().all()
-        moved = 0
+            numbers = (await connection.execute(query)).scalars().all()
+        archived = 0
         for number in numbers:
             async with transaction(self._engine) as connection:
                 still = (threads.c.number == number) & (threads.c.archived == 0) & (threads.c.updated_at < before)
                 if (await connection.execute(update(threads).where(still).values(archived=1))).rowcount:
-                    await put_away(connection, number, None)
-                    moved += 1
-        return moved
+                    await archive(connection, number, None)
+                    archived += 1
+        return archived
 
 
 async def _begin(
     connection: AsyncConnection, name: tuple[str, str], turn: Turn, beginning: Beginning, filters: Json
 ) -> int:
     """Insert a thread with its first turn; under the lease no other process can have done so."""
-    new = {
+    values = {
         "owner": name[0],
         "thread_id": name[1],
         "book_id": beginning.book_id,
@@ -394,11 +394,11 @@ async def _begin(
         "archived": 0,
         "version": 1,
     }
-    made = await connection.execute(_BEGUN, new)
-    return int(made.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
+    result = await connection.execute(_INSERT_THREAD, values)
+    return int(result.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has one
 
 
-async def _go_on(
+async def _continue(
     connection: AsyncConnection, name: tuple[str, str], turn: Turn, filters: Json, summary: str | None
 ) -> tuple[int, int, int]:
     """Add a turn to a thread; returns its number, the thread's turns and the last `seq` before this one."""
@@ -406,8 +406,8 @@ async def _go_on(
     if row is None:
         raise Conflict("the conversation was deleted while the answer was being made; nothing was kept")
     if row.archived:
-        await bring_back(connection, row.number, row.last_seq - LIVE_MESSAGES)
-    gone_on = {
+        await unarchive(connection, row.number, row.last_seq - LIVE_MESSAGES)
+    values = {
         "of_number": row.number,
         "updated_at": turn.replied_at,
         "turn_count": row.turn_count + 1,
@@ -415,13 +415,13 @@ async def _go_on(
         "filters": json.dumps(dict(filters)),
         "topic_summary": summary or row.topic_summary,
     }
-    await connection.execute(_GONE_ON, gone_on)
+    await connection.execute(_UPDATE_THREAD, values)
     return row.number, row.turn_count, row.last_seq
 
 
 async def _remove(connection: AsyncConnection, numbers: Sequence[int]) -> None:
     for start in range(0, len(numbers), 500):  # SQLite limits the variables of one statement
-        some = numbers[start : start + 500]
+        batch = numbers[start : start + 500]
         for table in (messages, archived_messages, turns, archived_turns):
-            await connection.execute(delete(table).where(table.c.thread.in_(some)))
-        await connection.execute(delete(threads).where(threads.c.number.in_(some)))
+            await connection.execute(delete(table).where(table.c.thread.in_(batch)))
+        await connection.execute(delete(threads).where(threads.c.number.in_(batch)))

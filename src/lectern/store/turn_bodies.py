@@ -18,16 +18,16 @@ log = logging.getLogger("lectern.store")
 
 
 def message(row: Row[Any]) -> Message:
-    """A message."""
+    """The message in a row."""
     return Message(seq=row.seq, role=row.role, content=row.content, timestamp=row.timestamp, confidence=row.confidence)
 
 
 def message_rows(thread: int, seq: int, turn: Turn) -> list[dict[str, Any]]:
     """The two messages of a turn, after a `seq`."""
     shared = {"thread": thread, "confidence": None}
-    asked = {"seq": seq + 1, "role": "user", "content": storable(turn.question), "timestamp": turn.asked_at}
-    answered = {"seq": seq + 2, "role": "assistant", "content": storable(turn.answer), "timestamp": turn.replied_at}
-    return [{**shared, **asked}, {**shared, **answered, "confidence": turn.confidence}]
+    question = {"seq": seq + 1, "role": "user", "content": storable(turn.question), "timestamp": turn.asked_at}
+    answer = {"seq": seq + 2, "role": "assistant", "content": storable(turn.answer), "timestamp": turn.replied_at}
+    return [{**shared, **question}, {**shared, **answer, "confidence": turn.confidence}]
 
 
 def turn_row(thread: int, number: int, turn: Turn) -> dict[str, Any]:
@@ -39,22 +39,22 @@ def turn_row(thread: int, number: int, turn: Turn) -> dict[str, Any]:
         "refused": int(turn.refused),
         "standalone": storable(turn.standalone),
         "reply": json.dumps(dict(turn.reply)),
-        "look_ups": json.dumps([dataclasses.asdict(one) for one in turn.look_ups]),
+        "look_ups": json.dumps([dataclasses.asdict(look_up) for look_up in turn.look_ups]),
     }
 
 
-def turn(row: Row[Any], said: Mapping[int, Message]) -> Turn:
-    """A turn, with its messages."""
-    asked, answered = said[2 * row.number - 1], said[2 * row.number]
+def turn(row: Row[Any], messages: Mapping[int, Message]) -> Turn:
+    """The turn in a row, with its messages by `seq`."""
+    question, answer = messages[2 * row.number - 1], messages[2 * row.number]
     return Turn(
         run_id=row.run_id,
-        question=asked.content,
+        question=question.content,
         standalone=row.standalone,
-        answer=answered.content,
+        answer=answer.content,
         refused=bool(row.refused),
-        confidence=answered.confidence or 0.0,
-        asked_at=asked.timestamp,
-        replied_at=answered.timestamp,
+        confidence=answer.confidence or 0.0,
+        asked_at=question.timestamp,
+        replied_at=answer.timestamp,
         reply=read_object(row.reply),
         look_ups=look_ups(row.look_ups),
         number=row.number,
@@ -63,14 +63,14 @@ def turn(row: Row[Any], said: Mapping[int, Message]) -> Turn:
 
 def read_object(body: str) -> Json:
     """A JSON object: a reply as it was shown, a thread's filters or metadata."""
-    found: Json = _read(body, {})
-    return found
+    fields: Json = _read(body, {})
+    return fields
 
 
 def look_ups(body: str) -> tuple[LookUp, ...]:
-    """What was looked up for a turn."""
+    """The look-ups of a turn, from JSON."""
     try:
-        return tuple(LookUp(**one) for one in _read(body, []))
+        return tuple(LookUp(**fields) for fields in _read(body, []))
     except TypeError:
         log.warning("a stored turn has look-ups that cannot be read; they are left out")
         return ()
@@ -83,8 +83,8 @@ def storable(text: str) -> str:
 
 def _read(body: str, empty: Any) -> Any:  # noqa: ANN401  # JSON is any of its types
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except ValueError:
         log.warning("a stored turn cannot be read (it is not JSON); it is shown empty")
         return empty
-    return found if isinstance(found, type(empty)) else empty
+    return value if isinstance(value, type(empty)) else empty

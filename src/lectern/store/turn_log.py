@@ -12,15 +12,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import Conflict
 from lectern.domain.threads import Run, RunState
-from lectern.store.database import NOTE, reading, transaction
+from lectern.store.database import NOTE_OPTION, reading, transaction
 from lectern.store.leases import live
 from lectern.store.owners import belongs, refuse_revoked
 from lectern.store.tables import leases, turn_log
 from lectern.store.turn_bodies import storable
 
-# Made once: every turn needs them.
-_ATTEMPT = insert(turn_log)
-_REPLIED = (
+# Built once, because every turn needs them.
+_INSERT_RUN = insert(turn_log)
+_SET_REPLIED = (
     update(turn_log)
     .where(turn_log.c.run_id == bindparam("of_run"), turn_log.c.state == "running")
     .values(state="replied", ended_at=bindparam("ended_at"))
@@ -31,7 +31,7 @@ class SqlTurnLog:
     """The turn log in the SQL database."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine.execution_options(**{NOTE: True})
+        self._engine = engine.execution_options(**{NOTE_OPTION: True})
         self._shared = engine.dialect.name != "sqlite"
 
     @property
@@ -55,13 +55,13 @@ class SqlTurnLog:
         try:
             async with transaction(self._engine) as connection:
                 await refuse_revoked(connection, run.owner)
-                await connection.execute(_ATTEMPT, {"run_id": run.run_id, **values})
+                await connection.execute(_INSERT_RUN, {"run_id": run.run_id, **values})
         except IntegrityError:
-            open_again = (turn_log.c.state != "replied") & (turn_log.c.thread_id == run.thread_id)
+            may_restart = (turn_log.c.state != "replied") & (turn_log.c.thread_id == run.thread_id)
             async with transaction(self._engine) as connection:
                 await refuse_revoked(connection, run.owner)
-                again = update(turn_log).where(turn_log.c.run_id == run.run_id, open_again).values(**values)
-                return bool((await connection.execute(again)).rowcount)
+                restart = update(turn_log).where(turn_log.c.run_id == run.run_id, may_restart).values(**values)
+                return bool((await connection.execute(restart)).rowcount)
         return True
 
     async def end(self, run_id: str, state: RunState, error: str | None = None) -> None:
@@ -80,10 +80,10 @@ class SqlTurnLog:
         async with transaction(self._engine) as connection:
             await connection.execute(update(turn_log).where(running).values(**values))
 
-    async def ended(self, run_ids: Collection[str]) -> frozenset[str]:
-        """The attempts among these that another process ended: cancelled, given up, or deleted with their thread."""
-        own = turn_log.c.state.in_(("running", "replied", "error"))  # what only whoever carries it on writes
-        query = select(turn_log.c.run_id).where(turn_log.c.run_id.in_(run_ids), own)
+    async def ended_elsewhere(self, run_ids: Collection[str]) -> frozenset[str]:
+        """The attempts among these that another process ended: cancelled, interrupted, or deleted with their thread."""
+        states = ("running", "replied", "error")  # only the process that runs an attempt writes these
+        query = select(turn_log.c.run_id).where(turn_log.c.run_id.in_(run_ids), turn_log.c.state.in_(states))
         async with reading(self._engine) as connection:
             return frozenset(run_ids) - set((await connection.execute(query)).scalars())
 
@@ -94,7 +94,7 @@ class SqlTurnLog:
             row = (await connection.execute(query)).first()
             if row is None:
                 return None
-            dead = row.state == "running" and self._shared and not await _held(connection, run_id)
+            dead = row.state == "running" and self._shared and not await _has_lease(connection, run_id)
         return _run(row, "interrupted") if dead else _run(row, row.state)
 
     async def sweep(self) -> int:
@@ -103,10 +103,10 @@ class SqlTurnLog:
         if self._shared:
             dead &= ~exists().where(leases.c.run_id == turn_log.c.run_id, live())
         async with transaction(self._engine) as connection:
-            swept = await connection.execute(
+            result = await connection.execute(
                 update(turn_log).where(dead).values(state="interrupted", error="the process ended", ended_at=utc_now())
             )
-        return swept.rowcount
+        return result.rowcount
 
     async def purge(self, before: str) -> None:
         """Delete attempts that ended before a moment."""
@@ -117,12 +117,12 @@ class SqlTurnLog:
 async def settle(connection: AsyncConnection, run_id: str) -> None:
     """Within the transaction that stores a turn: note that the attempt has its reply, unless it was cancelled in the
     meantime."""
-    done = await connection.execute(_REPLIED, {"of_run": run_id, "ended_at": utc_now()})
-    if not done.rowcount:
+    result = await connection.execute(_SET_REPLIED, {"of_run": run_id, "ended_at": utc_now()})
+    if not result.rowcount:
         raise Conflict("the run was cancelled while the answer was being made; nothing was kept")
 
 
-async def _held(connection: AsyncConnection, run_id: str) -> bool:
+async def _has_lease(connection: AsyncConnection, run_id: str) -> bool:
     query = select(leases.c.run_id).where(leases.c.run_id == run_id, live())
     return (await connection.execute(query)).first() is not None
 

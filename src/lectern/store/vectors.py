@@ -13,7 +13,7 @@ from lectern.domain.failpoints import reached
 from lectern.store.bodies import vector_from_bytes, vector_to_bytes
 from lectern.store.tables import vectors
 
-SLICE = 500  # SQLite limits the variables of one statement
+MAX_VARIABLES = 500  # SQLite limits the variables of one statement
 
 
 class SqlVectorCache:
@@ -24,32 +24,34 @@ class SqlVectorCache:
 
     async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
         """The known vectors among these keys."""
-        known: dict[str, Vector] = {}
+        hits: dict[str, Vector] = {}
         async with self._engine.connect() as connection:
-            for start in range(0, len(keys), SLICE):
-                query = select(vectors).where(vectors.c.key.in_(keys[start : start + SLICE]))
+            for start in range(0, len(keys), MAX_VARIABLES):
+                query = select(vectors).where(vectors.c.key.in_(keys[start : start + MAX_VARIABLES]))
                 for row in await connection.execute(query):
-                    known[row.key] = vector_from_bytes(row.vector)
-        return known
+                    hits[row.key] = vector_from_bytes(row.vector)
+        return hits
 
     async def remember(self, fresh: Mapping[str, Vector]) -> None:
-        """Store these; a known key gets the new vector."""
+        """Store these vectors by their keys; a key that is stored already gets the new vector."""
         keys = list(fresh)
         rows = [{"key": key, "vector": vector_to_bytes(vector)} for key, vector in fresh.items()]
         if not rows:
             return
         async with self._engine.begin() as connection:
-            for start in range(0, len(keys), SLICE):
-                await connection.execute(delete(vectors).where(vectors.c.key.in_(keys[start : start + SLICE])))
+            for start in range(0, len(keys), MAX_VARIABLES):
+                await connection.execute(delete(vectors).where(vectors.c.key.in_(keys[start : start + MAX_VARIABLES])))
             await connection.execute(insert(vectors), rows)
             reached("vectors.before-remember")
         reached("vectors.remembered")
 
-    async def prune(self, used: AbstractSet[str]) -> int:
+    async def prune(self, needed_keys: AbstractSet[str]) -> int:
         """Delete every vector but these; returns how many were deleted."""
         async with self._engine.begin() as connection:
-            known = (await connection.execute(select(vectors.c.key))).scalars().all()
-            unused = [key for key in known if key not in used]
-            for start in range(0, len(unused), SLICE):
-                await connection.execute(delete(vectors).where(vectors.c.key.in_(unused[start : start + SLICE])))
+            keys = (await connection.execute(select(vectors.c.key))).scalars().all()
+            unused = [key for key in keys if key not in needed_keys]
+            for start in range(0, len(unused), MAX_VARIABLES):
+                await connection.execute(
+                    delete(vectors).where(vectors.c.key.in_(unused[start : start + MAX_VARIABLES]))
+                )
         return len(unused)

@@ -27,7 +27,7 @@ def _job_columns() -> list[sa.Column[object]]:
 
 
 def upgrade() -> None:
-    """Create them."""
+    """Create the tables of conversations and keys, and add the columns of jobs."""
     _threads()
     reached("database.migrating")
     _logs()

@@ -1,4 +1,4 @@
-"""What was asked for: every key that a job was asked for with, not only its first, and whose choice a folder was."""
+"""Store every idempotency key of a job, not only its first, and whether a caller or the operator chose a folder."""
 
 import json
 from typing import Any
@@ -18,10 +18,10 @@ JOBS = sa.table("jobs", *map(sa.column, ("job_id", "book_id", "owner", "request"
 
 
 def upgrade() -> None:
-    """Move the keys to a table of their own, and find out which books came in over HTTP."""
+    """Move the keys to a separate table, and mark the books that came in over HTTP."""
     op.add_column("books", sa.Column("bound", sa.Integer, nullable=False, server_default="0"))
     _bind()
-    kept = op.create_table(
+    job_keys = op.create_table(
         "job_keys",
         sa.Column("owner", sa.String(120), primary_key=True),
         sa.Column("key", sa.String(255), primary_key=True),
@@ -31,35 +31,35 @@ def upgrade() -> None:
     op.create_index("job_keys_by_job", "job_keys", ["job_id"])
     reached("database.migrating")
     keyed = op.get_bind().execute(sa.select(JOBS).where(JOBS.c.idempotency_key.is_not(None)))
-    op.bulk_insert(kept, [_key(row) for row in keyed])
+    op.bulk_insert(job_keys, [_key(row) for row in keyed])
     op.drop_index("jobs_once", "jobs")
     op.drop_column("jobs", "idempotency_key")
 
 
 def _bind() -> None:
-    """A book is a caller's whose folder was first named in a request."""
+    """Mark the books whose folder was first named in a request."""
     first: dict[tuple[str, str], bool] = {}
     for job in op.get_bind().execute(sa.select(JOBS).order_by(JOBS.c.job_id)):
-        asked = _read(job.request)
-        first.setdefault((job.book_id, asked.get("folder", "")), asked.get("source") is not None)
-    for (book_id, folder), named in first.items():
-        if named:
-            mine = (BOOKS.c.book_id == book_id) & (BOOKS.c.source == folder)
-            op.execute(sa.update(BOOKS).where(mine).values(bound=1))
+        order = _read(job.request)
+        first.setdefault((job.book_id, order.get("folder", "")), order.get("source") is not None)
+    for (book_id, folder), by_caller in first.items():
+        if by_caller:
+            row = (BOOKS.c.book_id == book_id) & (BOOKS.c.source == folder)
+            op.execute(sa.update(BOOKS).where(row).values(bound=1))
 
 
 def _read(request: str) -> dict[str, Any]:
-    """What was asked for; nothing where a row is damaged, because a job that cannot be read must not lock a home."""
+    """The order in a row; empty if the row is damaged, because one damaged job must not stop the migration."""
     try:
-        asked = json.loads(request)
+        order = json.loads(request)
     except ValueError:
         return {}
-    return asked if isinstance(asked, dict) else {}
+    return order if isinstance(order, dict) else {}
 
 
 def _key(row: sa.Row[tuple[object, ...]]) -> dict[str, object]:
-    asked = json.dumps({**_read(row.request), "book_id": row.book_id})
-    return {"owner": row.owner, "key": row.idempotency_key, "job_id": row.job_id, "request": asked}
+    order = json.dumps({**_read(row.request), "book_id": row.book_id})
+    return {"owner": row.owner, "key": row.idempotency_key, "job_id": row.job_id, "request": order}
 
 
 def downgrade() -> None:
