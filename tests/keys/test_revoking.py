@@ -225,7 +225,7 @@ async def test_a_key_that_is_deleted_elsewhere_leaves_nothing(tmp_path: Path, po
                 await here.start(asked).reply()
             ai.script(then=Step(say=saying(NODE), delay=30))
             busy = here.start(request(owner=key.owner, thread_id=first.thread_id))
-            await busy.begun()
+            await busy.wait_until_begun()
             waiting = here.start(request(owner=key.owner, thread_id=first.thread_id))
             begun = time.monotonic()
             _, gone = await delete_key(key.key_id, keys, there, jobs)

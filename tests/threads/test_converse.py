@@ -13,7 +13,7 @@ import pytest
 
 from lectern.app.lectern import Lectern
 from lectern.conversations.runs import Failed, Runs
-from lectern.conversations.turns import Begun, Kept, TurnRequest
+from lectern.conversations.turns import TurnBegun, TurnRequest, TurnStored
 from lectern.domain.errors import BadInput, Cancelled, Conflict, LecternError, Overloaded, ProviderError, UnknownBook
 from lectern.domain.replies import Answer
 from lectern.domain.threads import LOCAL_OWNER, Json
@@ -58,8 +58,8 @@ async def test_a_turn_is_kept_as_it_was_shown(lectern: Lectern) -> None:
     run = lectern.app.runs.start(asked)
     events = [event async for _, event in run.follow()]
 
-    assert isinstance(events[0], Begun)
-    assert isinstance(events[-1], Kept)
+    assert isinstance(events[0], TurnBegun)
+    assert isinstance(events[-1], TurnStored)
     [turn] = await lectern.threads.turns(asked.thread_id)
     assert turn.reply == events[-1].reply == await lectern.app.conversations.threads.reply(LOCAL_OWNER, asked.run_id)
     assert turn.answer == turn.reply["response"]
@@ -154,7 +154,7 @@ async def test_a_cancelled_run_leaves_the_thread_as_it_was(lectern: Lectern, ai:
     ai.script(then=Step(say=saying(NODE), delay=30))
     asked = request()
     run = lectern.app.runs.start(asked)
-    await run.begun()
+    await run.wait_until_begun()
     async with asyncio.timeout(5):
         await run.cancel()
 
@@ -182,7 +182,7 @@ async def test_an_end_in_another_process_is_heard(
         ai.script(then=Step(say=saying(NODE), delay=30))
         asked = request(thread_id=first.thread_id)
         run = here.start(asked)
-        await run.begun()
+        await run.wait_until_begun()
         begun = time.monotonic()
         if deed == "cancel":
             await there.conversations.log.end(asked.run_id, "cancelled")
@@ -191,7 +191,7 @@ async def test_an_end_in_another_process_is_heard(
         with pytest.raises(Cancelled):
             await run.reply()
         assert time.monotonic() - begun < 2.5
-        await run.ended()
+        await run.wait_until_ended()
         ai.script(then=Step(say=saying(NODE)))
         assert (await there.start(request(thread_id=first.thread_id)).reply())["should_answer"]
         await here.close(0)
@@ -211,7 +211,7 @@ async def test_cancelling_anywhere_keeps_all_or_nothing(lectern: Lectern, step: 
     head = await lectern.app.conversations.threads.head(LOCAL_OWNER, asked.thread_id)
     known = await lectern.app.conversations.log.run(LOCAL_OWNER, asked.run_id)
     last = run.events[-1]
-    assert isinstance(last, Kept) == (head is not None)
+    assert isinstance(last, TurnStored) == (head is not None)
     if head is not None:
         assert head.turn_count == 1
         assert known is not None
@@ -225,7 +225,9 @@ async def test_the_same_id_twice_is_one_turn(lectern: Lectern, ai: FakeAI) -> No
     """Asked again under the same id, by itself or side by side, a question is answered once and replied alike."""
     asked = request(digest="same")
     both = await asyncio.gather(lectern.app.runs.start(asked).reply(), lectern.app.runs.start(asked).reply())
-    fresh = Runs(lectern.app.conversations, most=5, most_of_one=5)  # another process, or this one after a restart
+    fresh = Runs(
+        lectern.app.conversations, max_runs=5, max_runs_per_owner=5
+    )  # another process, or this one after a restart
     again = await fresh.start(asked).reply()
 
     assert both[0] == both[1] == again
@@ -238,7 +240,7 @@ async def test_the_same_id_twice_is_one_turn(lectern: Lectern, ai: FakeAI) -> No
 async def test_too_many_at_once_are_turned_away(lectern: Lectern, ai: FakeAI) -> None:
     """Beyond the cap a run is refused before it begins; one that ended makes room."""
     ai.script(then=Step(say=saying(NODE), delay=30))
-    runs = Runs(lectern.app.conversations, most=3, most_of_one=2)
+    runs = Runs(lectern.app.conversations, max_runs=3, max_runs_per_owner=2)
     mine = [runs.start(request(owner="a")) for _ in range(2)]
 
     with pytest.raises(Overloaded):
@@ -331,7 +333,7 @@ async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, s
     for _ in range(5):
         run = lectern.app.runs.start(request(thread_id=thread_id))
         await run.reply()
-        await run.ended()
+        await run.wait_until_ended()
 
     summary = (await lectern.threads.read(thread_id)).head.topic_summary
     assert summary is not None
@@ -348,7 +350,7 @@ async def test_the_last_turn_is_given_again_to_who_lost_it(
     async with talking(tmp_path, ai) as lectern:
         asked = request(digest="key")
         first = await lectern.app.runs.start(asked).reply()
-        again = await Runs(lectern.app.conversations, most=5, most_of_one=5).start(asked).reply()
+        again = await Runs(lectern.app.conversations, max_runs=5, max_runs_per_owner=5).start(asked).reply()
 
     assert again == first
 
@@ -385,9 +387,9 @@ async def test_what_fails_after_the_reply_is_not_the_turns(lectern: Lectern, mon
     for _ in range(5):
         run = lectern.app.runs.start(request(thread_id=thread_id))
         await run.reply()
-        await run.ended()
+        await run.wait_until_ended()
 
-    assert isinstance(run.events[-1], Kept)
+    assert isinstance(run.events[-1], TurnStored)
 
 
 async def test_nothing_of_a_deleted_thread_is_given_from_memory(lectern: Lectern) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from lectern.conversations.runs import Ended, Runs
+from lectern.conversations.runs import QuestionOutcome, Runs
 from lectern.domain.jobs import IngestionJob
 from lectern.jobs.runner import Jobs
 from lectern.version import __version__
@@ -48,7 +48,7 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def question(self, ended: Ended) -> None:
+    def question(self, ended: QuestionOutcome) -> None:
         """One question has its reply, or will have none."""
         self._questions.labels(ended.outcome).inc()
         if (reply := ended.reply) is not None:

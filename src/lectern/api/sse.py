@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from lectern.api.errors import problem_body
 from lectern.conversations.runs import REVOKED, Failed, LiveRun, RunEvent
-from lectern.conversations.turns import Begun, Kept
+from lectern.conversations.turns import TurnBegun, TurnStored
 from lectern.domain.errors import Cancelled, LecternError, Overloaded, Unauthorised
 from lectern.domain.keys import Caller
 from lectern.domain.replies import Delta, Entered, EvidenceFound, Replied
@@ -118,7 +118,7 @@ async def stored_events(known: Run, threads: ThreadStore, log: TurnLog) -> Async
 def _named(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911  # one a kind of event
     """An event's name and body; None for one that says nothing new."""
     match event:
-        case Begun():
+        case TurnBegun():
             named = {"run_id": event.run_id, "session_id": event.thread_id, "book_id": event.book_id}
             return "status", {"state": "pending", **named}
         case Entered(state="pending") | Replied():
@@ -132,7 +132,7 @@ def _named(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR09
             return "sources", {"sources": found, **weighed, "metrics": MetricsOut.of(metrics).model_dump()}
         case Delta():
             return "delta", {"text": event.text}
-        case Kept():
+        case TurnStored():
             return "reply", dict(event.reply)
         case Failed():
             return "error", _problem(event.error)

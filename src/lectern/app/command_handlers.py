@@ -57,7 +57,7 @@ async def _search(lectern: Lectern, command: commands.Search) -> AsyncIterator[L
 
 @_handles(commands.Ask)
 async def _ask(lectern: Lectern, command: commands.Ask) -> AsyncIterator[Line]:
-    from lectern.conversations.runs import watched
+    from lectern.conversations.runs import report_outcome
     from lectern.schemas.chat import ChatResponse
 
     async def reply() -> Line:
@@ -70,7 +70,7 @@ async def _ask(lectern: Lectern, command: commands.Ask) -> AsyncIterator[Line]:
         )
         return ChatResponse.of(answer, book_id=entry.manifest.book_id).model_dump()
 
-    yield await watched(reply(), command.text, lectern.app.watchers)
+    yield await report_outcome(reply(), command.text, lectern.app.watchers)
 
 
 @_handles(commands.ListBooks)
@@ -288,7 +288,7 @@ def _key_line(key: Key) -> Line:
 @_handles(commands.Chat)
 async def _chat(lectern: Lectern, command: commands.Chat) -> AsyncIterator[Line]:
     from lectern.conversations.runs import Failed
-    from lectern.conversations.turns import Kept, TurnRequest
+    from lectern.conversations.turns import TurnRequest, TurnStored
     from lectern.domain.replies import Delta
     from lectern.domain.threads import LOCAL_OWNER, checked_id
 
@@ -308,7 +308,7 @@ async def _chat(lectern: Lectern, command: commands.Chat) -> AsyncIterator[Line]
             match event:
                 case Delta():
                     yield {"kind": "delta", "text": event.text}
-                case Kept():
+                case TurnStored():
                     yield {"kind": "reply", "reply": dict(event.reply)}
                 case Failed():
                     raise event.error

@@ -16,7 +16,7 @@ from typing import Literal
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from lectern.conversations.runs import Ended
+from lectern.conversations.runs import QuestionOutcome
 
 LogFormat = Literal["auto", "json", "console"]
 HIDDEN = "[hidden]"
@@ -104,7 +104,7 @@ class QuestionLog:
     def __init__(self, *, with_text: bool) -> None:
         self._with_text = with_text
 
-    def __call__(self, ended: Ended) -> None:
+    def __call__(self, ended: QuestionOutcome) -> None:
         """Write the line of a question that has ended."""
         line: dict[str, object] = {"outcome": ended.outcome}
         if ended.run_id is not None:

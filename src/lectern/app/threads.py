@@ -11,7 +11,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.app.settings import Settings
 from lectern.conversations.runs import Runs, Watcher
-from lectern.conversations.turns import Answering, Begun, ConversationRules, Conversations, Kept, TurnRequest, converse
+from lectern.conversations.turns import (
+    Answering,
+    ConversationRules,
+    Conversations,
+    TurnBegun,
+    TurnRequest,
+    TurnStored,
+    converse,
+)
 from lectern.domain.replies import Reply, ReplyEvent
 from lectern.domain.scope import Scope
 from lectern.domain.threads import LOCAL_OWNER, Json, Thread, ThreadEdit, ThreadHead, ThreadPage, Turn, checked_id
@@ -37,9 +45,11 @@ def build_runs(
         leases=leases,
         answering=answering,
         render=render,
-        rules=ConversationRules(max_turns=settings.max_turns, patience=settings.thread_wait),
+        rules=ConversationRules(max_turns=settings.max_turns, wait_seconds=settings.thread_wait),
     )
-    return Runs(conversations, most=settings.max_runs, most_of_one=settings.max_runs_per_key, watchers=watchers)
+    return Runs(
+        conversations, max_runs=settings.max_runs, max_runs_per_owner=settings.max_runs_per_key, watchers=watchers
+    )
 
 
 async def turn_in_thread(  # noqa: PLR0913  # one parameter for each thing that can be asked for
@@ -66,7 +76,7 @@ async def turn_in_thread(  # noqa: PLR0913  # one parameter for each thing that 
     )
     async with aclosing(converse(request, conversations)) as events:
         async for event in events:
-            if not isinstance(event, Begun | Kept):
+            if not isinstance(event, TurnBegun | TurnStored):
                 yield event
 
 

@@ -1,4 +1,4 @@
-"""A whole conversation as a page of Markdown that a person keeps."""
+"""A whole conversation as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def as_markdown(head: ThreadHead, turns: Sequence[Turn]) -> str:
     for turn in turns:
         lines += [f"## {_line(turn.question)}", "", turn.answer, ""]
         sources = turn.reply.get("sources", [])
-        lines += [f"{one['number']}. [{_label(one['breadcrumb'])}](<{one['url']}>)" for one in sources]
+        lines += [f"{source['number']}. [{_label(source['breadcrumb'])}](<{source['url']}>)" for source in sources]
         lines += [""] if sources else []
     return "\n".join(lines)
 

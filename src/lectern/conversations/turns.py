@@ -1,5 +1,5 @@
-"""One turn of a conversation, read downward: wait for the thread, see what it is about, answer, keep the turn whole.
-What fails leaves a line in the turn log and the talk as it was."""
+"""One turn of a conversation, read downward: wait for the thread, complete the question, answer it, store the turn in
+one transaction. A turn that fails leaves a row in the turn log and does not change the conversation."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from lectern.domain.threads import (
 from lectern.ports.threads import ThreadStore, TurnLeases, TurnLog
 from lectern.schemas.scope import scope_from
 
-CONTEXT_TURNS = 20  # that a model sees at most
-SUMMARY_SECONDS = 15.0  # that a model may take for a summary
+CONTEXT_TURNS = 20  # at most so many earlier turns go to the model
+SUMMARY_SECONDS = 15.0  # the time limit for a summary by the model
 T = TypeVar("T")
 
 
@@ -41,10 +41,10 @@ class TurnRequest:
     thread_id: str
     run_id: str
     text: str
-    new: bool = False  # the thread's id was made for this request, so there is none yet
-    digest: str = ""  # of the request, where its run id was made of an idempotency key
+    new: bool = False  # the thread's id was made for this request, so the thread does not exist yet
+    digest: str = ""  # of the request, if its run id comes from an idempotency key
     book_id: str | None = None
-    filters: Mapping[str, Any] = field(default_factory=dict)  # those that were given; None clears one
+    filters: Mapping[str, Any] = field(default_factory=dict)  # those of the request; None clears one
     metadata: Json = field(default_factory=dict)
     top_k: int | None = None
     similarity_threshold: float | None = None
@@ -54,36 +54,36 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationRules:
-    """What an operator may set about deps."""
+    """What an operator may set about conversations."""
 
     max_turns: int = 50  # 0 for no limit
-    patience: float = 30.0  # seconds that a request waits for the one before it
+    wait_seconds: float = 30.0  # how long a request waits for the one before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    """How a conversation reaches the books and whoever answers."""
+    """How a conversation reaches the books and the answerer."""
 
     ask: Callable[[Question], AsyncIterator[ReplyEvent]]
-    resolve: Callable[[Scope, frozenset[str] | None], Awaitable[ResolvedScope]]  # raises where a filter does not fit
-    summarise: Callable[[Sequence[str]], Awaitable[str | None]]  # by the model, if there is one
+    resolve: Callable[[Scope, frozenset[str] | None], Awaitable[ResolvedScope]]  # raises if a filter does not fit
+    summarise: Callable[[Sequence[str]], Awaitable[str | None]]  # None without a model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversations:
-    """Everybody who has a part in a conversation."""
+    """What a conversation works with."""
 
     threads: ThreadStore
     log: TurnLog
     leases: TurnLeases
     answering: Answering
-    render: Callable[[Reply, str, str], Json]  # a reply as it is shown: with its book and its thread
+    render: Callable[[Reply, str, str], Json]  # a reply as clients get it, with its book and its thread
     rules: ConversationRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """The thread is ours and the question can be asked."""
+class TurnBegun:
+    """The turn holds its thread and the question is complete; the first event."""
 
     run_id: str
     thread_id: str
@@ -92,46 +92,46 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """The reply as it was shown and is kept; the last event."""
+class TurnStored:
+    """The reply is stored; the last event."""
 
     reply: Json
     kind: Literal["kept"] = "kept"
 
 
-ConversationEvent = Begun | ReplyEvent | Kept
+ConversationEvent = TurnBegun | ReplyEvent | TurnStored
 
 
 async def converse(request: TurnRequest, deps: Conversations) -> AsyncGenerator[ConversationEvent, None]:
-    """A turn's events, from the moment it is this request's turn to the reply that is kept."""
-    async with deps.leases.holding(request.owner, request.thread_id, request.run_id, deps.rules.patience):
-        if (kept := await _kept(request, deps)) is not None:
-            yield Kept(reply=kept)
+    """A turn's events, from the moment it holds its thread to the stored reply."""
+    async with deps.leases.holding(request.owner, request.thread_id, request.run_id, deps.rules.wait_seconds):
+        if (reply := await _stored_reply(request, deps)) is not None:
+            yield TurnStored(reply=reply)
             return
         head = None if request.new else await deps.threads.head(request.owner, request.thread_id)
         question = await _complete(request, head, deps)
         await _begin(request, deps)
-        yield Begun(run_id=request.run_id, thread_id=request.thread_id, book_id=question.scope.book_id)
+        yield TurnBegun(run_id=request.run_id, thread_id=request.thread_id, book_id=question.scope.book_id)
         async with aclosing(_logged(request, head, question, deps)) as events:
             async for event in events:
                 yield event
     await _summarise(request, question, deps)
 
 
-async def _kept(request: TurnRequest, deps: Conversations) -> Json | None:
-    """The reply of an earlier attempt under the same key: the answer to a request whose answer was lost."""
+async def _stored_reply(request: TurnRequest, deps: Conversations) -> Json | None:
+    """The reply of an earlier attempt with the same idempotency key, for a client that did not receive it."""
     if not request.digest:
         return None  # the run id is new
-    known = await deps.log.run(request.owner, request.run_id)
-    if known is not None and known.digest != request.digest:
+    run = await deps.log.run(request.owner, request.run_id)
+    if run is not None and run.digest != request.digest:
         raise KeyUsed
     return await deps.threads.reply(request.owner, request.run_id)
 
 
 async def _begin(request: TurnRequest, deps: Conversations) -> None:
-    """Write the attempt down. The thread is ours, so an earlier one under this id is not under way any more."""
+    """Log the attempt. This turn holds the thread, so an earlier attempt with the same id has ended."""
     try:
-        if not await _whole(deps.log.begin(_run(request))):
+        if not await _run_to_end(deps.log.begin(_run(request))):
             raise Busy("the same request is under way elsewhere; wait for it, then ask for its reply")
     except asyncio.CancelledError:
         await _end(deps, request, "cancelled", None)
@@ -141,7 +141,7 @@ async def _begin(request: TurnRequest, deps: Conversations) -> None:
 async def _logged(
     request: TurnRequest, head: ThreadHead | None, question: Question, deps: Conversations
 ) -> AsyncGenerator[ConversationEvent, None]:
-    """The turn itself; however it fails, the log says so."""
+    """The turn's events; a failure of any kind is logged."""
     try:
         async with aclosing(_turn(request, head, question, deps)) as events:
             async for event in events:
@@ -168,7 +168,7 @@ async def _turn(
             if isinstance(event, Replied):
                 reply = event.reply
     assert reply is not None  # `Replied` is always the last event
-    shown = deps.render(reply, book_id, request.thread_id)
+    rendered = deps.render(reply, book_id, request.thread_id)
     turn = Turn(
         run_id=request.run_id,
         question=reply.account.question,
@@ -177,11 +177,11 @@ async def _turn(
         refused=not isinstance(reply, Answer),
         confidence=reply.account.metrics.confidence,
         asked_at=asked_at,
-        replied_at=str(shown["timestamp"]),
-        reply=shown,
+        replied_at=str(rendered["timestamp"]),
+        reply=rendered,
         look_ups=reply.account.look_ups,
     )
-    keeping = deps.threads.append(
+    storing = deps.threads.append(
         request.owner,
         request.thread_id,
         turn,
@@ -190,12 +190,12 @@ async def _turn(
         filters=_filters(request, head),
         summary=_summary(head, question.history, turn),
     )
-    await _whole(keeping, late=True)
-    yield Kept(reply=shown)
+    await _run_to_end(storing, keep_result=True)
+    yield TurnStored(reply=rendered)
 
 
 async def _complete(request: TurnRequest, head: ThreadHead | None, deps: Conversations) -> Question:
-    """The question with all that the thread adds to it; whatever is wrong with it is found out here."""
+    """The question with the book, scope and history of its thread. Raises if the request is wrong."""
     check_metadata(request.metadata)
     book_id = _book_id(request, head, deps.rules)
     return Question(
@@ -210,13 +210,14 @@ async def _complete(request: TurnRequest, head: ThreadHead | None, deps: Convers
 
 
 def _filters(request: TurnRequest, head: ThreadHead | None) -> dict[str, Any]:
-    """Those that were given, else the thread's last; None clears one."""
+    """The filters of the request, else the last ones of the thread; None clears one."""
     filters = {**(head.filters if head else {}), **request.filters}
     return {name: value for name, value in filters.items() if value is not None}
 
 
 def _book_id(request: TurnRequest, head: ThreadHead | None, rules: ConversationRules) -> str | None:
-    """The thread's book, or the one that the first question names; and whether one more turn fits."""
+    """The thread's book, or the one that the first question names. Raises if the thread is about another book, or has
+    no turn left."""
     if head is None:
         return request.book_id
     if request.book_id is not None and request.book_id != head.book_id:
@@ -229,20 +230,21 @@ def _book_id(request: TurnRequest, head: ThreadHead | None, rules: ConversationR
 def _summary(head: ThreadHead | None, history: tuple[Exchange, ...], turn: Turn) -> str | None:
     if head is None or head.turn_count + 1 < SUMMARY_FROM:
         return None
-    asked = [one.standalone or one.question for one in history]
-    return topics_of([*asked, turn.standalone]) or None
+    questions = [exchange.standalone or exchange.question for exchange in history]
+    return topics_of([*questions, turn.standalone]) or None
 
 
 async def _summarise(request: TurnRequest, question: Question, deps: Conversations) -> None:
-    """Every five exchanges, the model's word for what the talk is about; nobody waits for it, and it may fail."""
-    asked = [*(one.question for one in question.history), request.text]
-    if len(asked) < SUMMARY_FROM or len(asked) % SUMMARY_FROM:
+    """Every five exchanges, store the model's summary of the conversation. The client does not wait for it, and a
+    failure is ignored."""
+    questions = [*(exchange.question for exchange in question.history), request.text]
+    if len(questions) < SUMMARY_FROM or len(questions) % SUMMARY_FROM:
         return
     with suppress(LecternError, TimeoutError):
         async with asyncio.timeout(SUMMARY_SECONDS):
-            said = await deps.answering.summarise(asked)
-        if said:
-            await _whole(deps.threads.summarise(request.owner, request.thread_id, said))
+            summary = await deps.answering.summarise(questions)
+        if summary:
+            await _run_to_end(deps.threads.summarise(request.owner, request.thread_id, summary))
 
 
 def _run(request: TurnRequest) -> Run:
@@ -259,17 +261,17 @@ def _run(request: TurnRequest) -> Run:
 
 
 async def _end(deps: Conversations, request: TurnRequest, state: RunState, error: str | None) -> None:
-    await _whole(deps.log.end(request.run_id, state, error))
+    await _run_to_end(deps.log.end(request.run_id, state, error))
 
 
-async def _whole(work: Coroutine[Any, Any, T], *, late: bool = False) -> T:
-    """Not broken off in the middle: whoever cancels a turn waits for the transaction that is under way. With `late`,
-    what succeeded all the same is not cancelled any more."""
+async def _run_to_end(work: Coroutine[Any, Any, T], *, keep_result: bool = False) -> T:
+    """Finish the work even if the turn is cancelled; the cancellation is raised afterwards. With `keep_result`,
+    it is not raised if the work succeeded."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
-        if late and not task.cancelled() and task.exception() is None:
+        if keep_result and not task.cancelled() and task.exception() is None:
             return task.result()
         raise

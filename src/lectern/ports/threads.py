@@ -35,8 +35,8 @@ class ThreadStore(Protocol):
     ) -> Thread:
         """A thread with its last messages, or those before a `seq`; without a limit, all of them."""
 
-    async def recent(self, owner: str, thread_id: str, most: int) -> tuple[Exchange, ...]:
-        """What was answered in the last `most` turns, oldest first."""
+    async def recent(self, owner: str, thread_id: str, max_turns: int) -> tuple[Exchange, ...]:
+        """What was answered in the last `max_turns` turns, oldest first."""
 
     async def turns(self, owner: str, thread_id: str) -> tuple[Turn, ...]:
         """Every turn of a thread, in order."""
@@ -109,5 +109,7 @@ class TurnLog(Protocol):
 class TurnLeases(Protocol):
     """One turn at a time in a thread, whichever process takes it."""
 
-    def holding(self, owner: str, thread_id: str, run_id: str, patience: float) -> AbstractAsyncContextManager[None]:
-        """Hold the turn of a thread while the block runs. Waiting longer than `patience` is an error."""
+    def holding(
+        self, owner: str, thread_id: str, run_id: str, wait_seconds: float
+    ) -> AbstractAsyncContextManager[None]:
+        """Hold the turn of a thread while the block runs. Waiting longer than `wait_seconds` is an error."""

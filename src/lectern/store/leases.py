@@ -32,9 +32,9 @@ class Leases:
         self._queues: dict[Name, _Queue] = {}
 
     @asynccontextmanager
-    async def holding(self, owner: str, thread_id: str, run_id: str, patience: float) -> AsyncIterator[None]:
-        """Hold the turn of a thread while the block runs. Waiting longer than `patience` is an error."""
-        name, end = (owner, thread_id), asyncio.get_running_loop().time() + patience
+    async def holding(self, owner: str, thread_id: str, run_id: str, wait_seconds: float) -> AsyncIterator[None]:
+        """Hold the turn of a thread while the block runs. Waiting longer than `wait_seconds` is an error."""
+        name, end = (owner, thread_id), asyncio.get_running_loop().time() + wait_seconds
         queue = self._queues.setdefault(name, _Queue())
         queue.users += 1
         try:
@@ -45,9 +45,9 @@ class Leases:
                 else:
                     await queue.lock.acquire()
             except TimeoutError:
-                raise _busy(thread_id, patience) from None
+                raise _busy(thread_id, wait_seconds) from None
             try:
-                async with self._leased(name, run_id, end, patience):
+                async with self._leased(name, run_id, end, wait_seconds):
                     yield
             finally:
                 queue.lock.release()
@@ -67,13 +67,13 @@ class Leases:
             raise Busy("the thread was taken over by another turn, because this one was not heard of; ask again")
 
     @asynccontextmanager
-    async def _leased(self, name: Name, run_id: str, end: float, patience: float) -> AsyncIterator[None]:
+    async def _leased(self, name: Name, run_id: str, end: float, wait_seconds: float) -> AsyncIterator[None]:
         if not self._shared:
             yield
             return
         while not await self._take(name, run_id):
             if asyncio.get_running_loop().time() >= end:
-                raise _busy(name[1], patience)
+                raise _busy(name[1], wait_seconds)
             await asyncio.sleep(RETRY_SECONDS)  # until the other process releases it
         renewing = asyncio.create_task(self._renew(name, run_id))
         try:
@@ -125,5 +125,7 @@ def _is(owner: str, thread_id: str) -> tuple[ColumnElement[bool], ColumnElement[
     return leases.c.owner == owner, leases.c.thread_id == thread_id
 
 
-def _busy(thread_id: str, patience: float) -> Busy:
-    return Busy(f"thread {thread_id} is still answering another question after {patience:g} s; ask again when it has")
+def _busy(thread_id: str, wait_seconds: float) -> Busy:
+    return Busy(
+        f"thread {thread_id} is still answering another question after {wait_seconds:g} s; ask again when it has"
+    )

@@ -245,13 +245,13 @@ class SqlThreads:
         earlier = page[0].seq if page and page[0].seq > 1 else None
         return Thread(head=head_of(row), messages=page, retrieval_history=look_ups, earlier=earlier)
 
-    async def recent(self, owner: str, thread_id: str, most: int) -> tuple[Exchange, ...]:
-        """The answers of the last `most` turns; refusals and damaged rows are left out."""
+    async def recent(self, owner: str, thread_id: str, max_turns: int) -> tuple[Exchange, ...]:
+        """The answers of the last `max_turns` turns; refusals and damaged rows are left out."""
         async with reading(self._engine) as connection:
             row = await row_of(connection, owner, thread_id)
             if row is None:
                 return ()
-            first = max(1, row.turn_count - most + 1)
+            first = max(1, row.turn_count - max_turns + 1)
             messages_by_seq = await messages_from(connection, row.number, first)
             rows = await turn_rows(connection, row.number, (first, row.turn_count))
         return tuple(

@@ -36,7 +36,7 @@ async def chat_run(
     `X-Run-ID` names the run; the reply can be fetched again under this id."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=body.stream))
     if body.stream:
-        await run.begun()
+        await run.wait_until_begun()
         return streams.open(caller, live_events(run))
     return JSONResponse(dict(await run.reply()), headers={"X-Run-ID": run.request.run_id})
 
@@ -47,7 +47,7 @@ async def chat_stream(
 ) -> Response:
     """Answer as Server-Sent Events: `status`, `sources`, `delta` …, and last `reply` or `error`."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=True))
-    await run.begun()
+    await run.wait_until_begun()
     return streams.open(caller, live_events(run))
 
 
