@@ -9,7 +9,7 @@ from lectern.domain.chunks import Change
 from lectern.domain.errors import BookNotFound, SourceError, WrongBook
 from lectern.domain.jobs import Intent
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
-from lectern.ingestion.report import Tally
+from lectern.ingestion.report import JobProgress
 from tests.making import place, record, source, surveyed
 
 
@@ -135,7 +135,7 @@ def test_lessons_that_go_because_they_cannot_be_read_say_why() -> None:
 def test_a_file_that_breaks_between_two_rounds_is_counted_once() -> None:
     """Processed, skipped and failed files add up to those discovered, whatever happens to one meanwhile."""
     lessons = [source(f"{name}.md", n, name) for n, name in enumerate("abc")]
-    tally = Tally(job_id=1, book_id="book", mode="incremental")
+    tally = JobProgress(job_id=1, book_id="book", mode="incremental")
     first = surveyed(*lessons)
     records = {"c.md": record(lessons[2])}
     tally.begin(first, records, plan_ingestion(first, records, "incremental"))

@@ -1,5 +1,5 @@
-"""Ingestion, read downward: survey the folder, plan, then batch by batch read, embed and replace. Readers are served
-throughout, and whatever is acknowledged survives a kill."""
+"""Ingestion, read downward: survey the folder, plan, then read, embed and replace batch by batch. Readers are served
+all the time. A batch that was reported as indexed survives a kill."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from lectern.domain.failpoints import reached
 from lectern.domain.jobs import Finished, Forecast, Intent, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
 from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
-from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, trusted
-from lectern.ingestion.report import Tally
+from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, without_digests
+from lectern.ingestion.report import JobProgress
 from lectern.ingestion.vectors import VectorSource, language_warning
 from lectern.ingestion.worker import InProcess, ReadingOrder, ReadReplacement, Worker
 from lectern.ports.index import Collections, Serving, VectorCache
@@ -26,7 +26,7 @@ from lectern.ports.ledger import Ledger
 from lectern.reading.lessons import FileChanged
 from lectern.reading.rules import ReadingRules
 
-ROUNDS = 3  # how often a folder is surveyed when files change under our hands
+MAX_SURVEYS = 3  # of one ingestion; a new survey is made if a file changes while it is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,11 @@ class IngestRequest:
     book_id: str | None = None
     mode: Mode = "incremental"
     dry_run: bool = False
-    replace: bool = False  # go on although the folder looks like another book
-    bound: bool = False  # the folder is a caller's choice, not the operator's
-    doubted: frozenset[str] | None = None  # the doctor's: files to read again whatever the ledger says of them
-    job_id: int = 0  # of the record, where one is kept
-    queued_at: str | None = None  # when that was written
+    replace: bool = False  # continue even if the folder looks like another book
+    bound: bool = False  # a caller named the folder, not the operator
+    reread: frozenset[str] | None = None  # set by the doctor: files to read again even if they are unchanged
+    job_id: int = 0  # of the stored job, if there is one
+    queued_at: str | None = None  # of the stored job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +57,18 @@ class IngestDeps:
 
 
 async def ingest(request: IngestRequest, deps: IngestDeps) -> AsyncIterator[JobEvent]:
-    """Bring the index to what the folder says. `Finished` comes last, failed or not; a dry run ends with its plan."""
-    found = await survey_folder(request, deps)
-    async with deps.locks.alone(found.manifest.book_id):
-        async for event in run_ingestion(request, deps, found):
+    """Make the index hold what the folder holds. `Finished` is the last event, failed or not; a dry run ends with its
+    plan."""
+    survey = await survey_folder(request, deps)
+    async with deps.locks.alone(survey.manifest.book_id):
+        async for event in run_ingestion(request, deps, survey):
             yield event
 
 
-async def reread_files(deps: IngestDeps, folder: Path, book_id: str, doubted: frozenset[str]) -> None:
-    """For whoever is alone with the book already: read these files again, and whatever else has changed. Nothing is
-    taken away before its replacement is there; what no lesson has is swept last."""
-    request = IngestRequest(folder=folder, book_id=book_id, doubted=doubted)
+async def reread_files(deps: IngestDeps, folder: Path, book_id: str, files: frozenset[str]) -> None:
+    """Read these files again, and every other file that changed. The caller holds the lock of the book. No chunk is
+    removed before its replacement is there; chunks that no lesson has are removed last."""
+    request = IngestRequest(folder=folder, book_id=book_id, reread=files)
     async for _ in run_ingestion(request, deps, await survey_folder(request, deps)):
         pass
 
@@ -77,158 +78,174 @@ async def survey_folder(request: IngestRequest, deps: IngestDeps) -> Survey:
     return await deps.worker.survey(request.folder, request.book_id, deps.rules)
 
 
-async def run_ingestion(request: IngestRequest, deps: IngestDeps, found: Survey) -> AsyncIterator[JobEvent]:
-    """`ingest` for whoever has looked at the folder and is alone with the book."""
-    tally = Tally(job_id=request.job_id, book_id=found.manifest.book_id, mode=request.mode, started_at=utc_now())
-    tally.queued_at = request.queued_at or tally.queued_at
+async def run_ingestion(request: IngestRequest, deps: IngestDeps, survey: Survey) -> AsyncIterator[JobEvent]:
+    """Ingest a folder that was surveyed. The caller holds the lock of the book. `Finished` is the last event, except in
+    a dry run."""
+    progress = JobProgress(
+        job_id=request.job_id, book_id=survey.manifest.book_id, mode=request.mode, started_at=utc_now()
+    )
+    progress.queued_at = request.queued_at or progress.queued_at
     try:
-        async for event in _rounds(request, deps, found, tally):
+        async for event in _rounds(request, deps, survey, progress):
             yield event
     except LecternError as exc:
-        yield Finished(job=tally.job("failed", str(exc)))
+        yield Finished(job=progress.job("failed", str(exc)))
         raise
     if not request.dry_run:
-        yield Finished(job=tally.job("completed"))
+        yield Finished(job=progress.job("completed"))
 
 
-async def _rounds(request: IngestRequest, deps: IngestDeps, found: Survey, tally: Tally) -> AsyncIterator[JobEvent]:
-    """Plan and carry out, again where files changed meanwhile: what was done is done, the rest is planned anew."""
-    for rounds_left in reversed(range(ROUNDS)):
-        run = await _begin(request, deps, found, tally, patient=rounds_left > 0 and not request.dry_run)
+async def _rounds(
+    request: IngestRequest, deps: IngestDeps, survey: Survey, progress: JobProgress
+) -> AsyncIterator[JobEvent]:
+    """Plan and apply the plan. If a file changes meanwhile, survey and plan again; what was indexed stays."""
+    for rounds_left in reversed(range(MAX_SURVEYS)):
+        run = await _begin(request, deps, survey, progress, raise_on_change=rounds_left > 0 and not request.dry_run)
         if request.dry_run:
             forecast = await run.forecast()
-            yield Planned(job=tally.job(), plan=run.plan, forecast=forecast)
+            yield Planned(job=progress.job(), plan=run.plan, forecast=forecast)
             return
-        yield Planned(job=tally.job(), plan=run.plan)
+        yield Planned(job=progress.job(), plan=run.plan)
         reached("ingest.planned")
         try:
             async for event in run.events():
                 yield event
         except FileChanged:
-            found = await survey_folder(request, deps)
+            survey = await survey_folder(request, deps)
         else:
             return
 
 
-async def _begin(request: IngestRequest, deps: IngestDeps, found: Survey, tally: Tally, *, patient: bool) -> _Run:
-    """Finish what was left half done, plan, and refuse what would wipe the book out."""
-    book_id, serving = found.manifest.book_id, deps.collections.current
+async def _begin(
+    request: IngestRequest, deps: IngestDeps, survey: Survey, progress: JobProgress, *, raise_on_change: bool
+) -> _Run:
+    """Apply unfinished changes, plan, and refuse a plan that would remove most of the book."""
+    book_id, serving = survey.manifest.book_id, deps.collections.current
     for stuck in await recover(deps.ledger, deps.collections, book_id):
-        if stuck.work.collection == serving.index.collection and request.doubted is None:
-            raise stuck.error  # carried out later, it would undo what is done now
-    records = trusted(await deps.ledger.records(book_id, serving.index.collection), request.doubted)
-    plan = plan_ingestion(found, records, request.mode)
+        if stuck.work.collection == serving.index.collection and request.reread is None:
+            raise stuck.error  # applied later, it would undo the changes of this ingestion
+    records = without_digests(await deps.ledger.records(book_id, serving.index.collection), request.reread)
+    plan = plan_ingestion(survey, records, request.mode)
     entry = await deps.ledger.book(book_id)
-    if entry is None and not found.lessons and found.problems:
-        first = found.problems[0]
-        raise SourceError(f"none of the {found.files_discovered} files can be read; {first.file}: {first.message}")
+    if entry is None and not survey.lessons and survey.problems:
+        problem = survey.problems[0]
+        raise SourceError(f"none of the {survey.files_discovered} files can be read; {problem.file}: {problem.message}")
     if not request.replace:
-        known = records
-        if entry and entry.collection_name != serving.index.collection:  # the book as readers know it
-            known = await deps.ledger.records(book_id, entry.collection_name)
-        refuse_wrong_book(found, known, plan_ingestion(found, known, request.mode))
-    tally.begin(found, records, plan)
-    tally.problems += language_warning(found.manifest, serving.embedder)
-    return _Run(request=request, deps=deps, serving=serving, found=found, plan=plan, tally=tally, patient=patient)
+        visible_records = records
+        if entry and entry.collection_name != serving.index.collection:  # the book as readers see it
+            visible_records = await deps.ledger.records(book_id, entry.collection_name)
+        refuse_wrong_book(survey, visible_records, plan_ingestion(survey, visible_records, request.mode))
+    progress.begin(survey, records, plan)
+    progress.problems += language_warning(survey.manifest, serving.embedder)
+    return _Run(
+        request=request,
+        deps=deps,
+        serving=serving,
+        survey=survey,
+        plan=plan,
+        progress=progress,
+        raise_on_change=raise_on_change,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """One ingestion under way."""
+    """One round of an ingestion, with its plan."""
 
     request: IngestRequest
     deps: IngestDeps
     serving: Serving
-    found: Survey
+    survey: Survey
     plan: Plan
-    tally: Tally
-    patient: bool  # a file that changes while it is read is worth another round
+    progress: JobProgress
+    raise_on_change: bool  # so that the folder is surveyed again; in the last round the file is skipped
 
     async def events(self) -> AsyncIterator[JobEvent]:
         await self._save_book(finished=False)
         total = sum(_files(replacement) for replacement in self.plan.replacements)
-        done = 0
-        async for read in self._batches():
+        files_indexed = 0
+        async for batch in self._batches():
             reached("ingest.read")
-            await self._replace(read)
+            await self._replace(batch)
             reached("ingest.replaced")
-            done += sum(_files(one.replacement) for one in read)
-            yield LessonsIndexed(job=self.tally.job(), done=done, total=total)
-        if self.request.mode == "recreate" or self.request.doubted is not None:
+            files_indexed += sum(_files(read.replacement) for read in batch)
+            yield LessonsIndexed(job=self.progress.job(), done=files_indexed, total=total)
+        if self.request.mode == "recreate" or self.request.reread is not None:
             await self._sweep()
         await self._save_book(finished=True)
         await self._check()
-        await self._retire_others()
+        await self._retire_other_collections()
 
     async def forecast(self) -> Forecast:
-        """What the plan would do to the chunks; every changed lesson is read, nothing is embedded."""
-        before = set(self.tally.after)
+        """What the plan would do to the chunks. Every changed lesson is read, and nothing is embedded."""
+        before = set(self.progress.after)
         after = set(before)
         async for batch in self._batches():
-            for one in batch:
-                after -= {chunk for record in one.replacement.retired for chunk in record.chunk_ids}
-                after |= {chunk.id for chunk in one.chunks}
-                self.tally.problems += [problem for lesson in one.lessons.values() for problem in lesson.problems]
+            for read in batch:
+                after -= {chunk for record in read.replacement.retired for chunk in record.chunk_ids}
+                after |= {chunk.id for chunk in read.chunks}
+                self.progress.problems += [problem for lesson in read.lessons.values() for problem in lesson.problems]
         return Forecast(add=len(after - before), keep=len(after & before), remove=len(before - after))
 
     async def _batches(self) -> AsyncIterator[list[ReadReplacement]]:
-        """Replacements in batches of about as many chunks as the bench takes; each is read when it is asked for."""
-        worker, waiting, done = self.deps.worker, self.plan.replacements, 0
-        while done < len(waiting):
+        """Replacements in batches of about as many chunks as the worker takes; each batch is read when it is needed."""
+        worker, replacements, position = self.deps.worker, self.plan.replacements, 0
+        while position < len(replacements):
             order = ReadingOrder(
                 folder=self.request.folder,
-                manifest=self.found.manifest,
+                manifest=self.survey.manifest,
                 rules=self.deps.rules,
-                replacements=waiting[done : done + worker.batch],  # not all of a large book at every turn
+                replacements=replacements[position : position + worker.batch],  # not the whole book for every batch
                 enough=worker.batch,
-                patient=self.patient,
+                raise_on_change=self.raise_on_change,
             )
-            with self.tally.stage("read"):
-                got = await worker.read(order)
-            done += got.taken
-            self.tally.problems += got.problems
-            yield got.read
+            with self.progress.stage("read"):
+                result = await worker.read(order)
+            position += result.consumed
+            self.progress.problems += result.problems
+            yield result.replacements
 
     async def _replace(self, batch: list[ReadReplacement]) -> None:
-        """Embed what is new, then change the index."""
+        """Embed the new texts, then change the index."""
         deps, trust = self.deps, self.request.mode != "recreate"
         vectors = VectorSource(self.serving.embedder, deps.vectors, deps.worker, trust_cache=trust)
-        with self.tally.stage("embed"):
-            await vectors.prepare([chunk for one in batch for chunk in one.chunks])
+        with self.progress.stage("embed"):
+            await vectors.prepare([chunk for read in batch for chunk in read.chunks])
         reached("ingest.embedded")
-        with self.tally.stage("index"):
-            intents = [await self._intent(one, vectors) for one in batch]
-            await self.deps.locks.confirm(self.found.manifest.book_id)
-            await change(self.deps.ledger, self.serving.index, self.found.manifest.book_id, intents)
-        self.tally.embedded += vectors.embedded
-        for one in batch:
-            self.tally.problems += [problem for lesson in one.lessons.values() for problem in lesson.problems]
+        with self.progress.stage("index"):
+            intents = [await self._intent(read, vectors) for read in batch]
+            await self.deps.locks.confirm(self.survey.manifest.book_id)
+            await change(self.deps.ledger, self.serving.index, self.survey.manifest.book_id, intents)
+        self.progress.embedded += vectors.embedded
+        for read in batch:
+            self.progress.problems += [problem for lesson in read.lessons.values() for problem in lesson.problems]
         for intent in intents:
-            self.tally.changed(intent)
+            self.progress.count_change(intent)
 
     async def _intent(self, read: ReadReplacement, vectors: VectorSource) -> Intent:
-        book_id, ids = self.found.manifest.book_id, [chunk.id for chunk in read.chunks]
-        known = {}
-        if self.request.mode != "recreate":  # which begins every stamp anew
-            known = await self.serving.index.read(lambda view: view.by_ids(book_id, ids))
-        await asyncio.sleep(0)  # an index in this process answers without pause; others wait for their turn, too
-        return intent_of(read, known, vectors, self.serving.embedder.fingerprint, self.found.manifest.language)
+        book_id, ids = self.survey.manifest.book_id, [chunk.id for chunk in read.chunks]
+        stored = {}
+        if self.request.mode != "recreate":  # which starts every stamp again
+            stored = await self.serving.index.read(lambda view: view.by_ids(book_id, ids))
+        await asyncio.sleep(0)  # an index in this process never yields to other tasks
+        return intent_of(read, stored, vectors, self.serving.embedder.fingerprint, self.survey.manifest.language)
 
     async def _sweep(self) -> None:
-        """After a recreate, or for the doctor, nothing of the book may remain that no lesson has."""
-        book_id = self.found.manifest.book_id
+        """Remove the chunks that no lesson has, after a recreate or for the doctor."""
+        book_id = self.survey.manifest.book_id
         where = ChunkFilter(book_id=book_id)
-        held = [stored.chunk.id for stored in await self.serving.index.read(lambda view: view.chunks(where))]
-        drop = tuple(chunk for chunk in held if chunk not in self.tally.after)
+        chunk_ids = [stored.chunk.id for stored in await self.serving.index.read(lambda view: view.chunks(where))]
+        drop = tuple(chunk_id for chunk_id in chunk_ids if chunk_id not in self.progress.after)
         reached("ingest.before-sweep")
         if drop:
-            sweep = Change(put=(), drop=drop, language=self.found.manifest.language)
+            sweep = Change(put=(), drop=drop, language=self.survey.manifest.language)
             intent = Intent(change=sweep, records=(), retired=())
             await change(self.deps.ledger, self.serving.index, book_id, [intent])
 
     async def _save_book(self, *, finished: bool) -> None:
-        """Remember a new book before its first lesson; let readers go over to a rebuilt one after its last."""
-        old = await self.deps.ledger.book(self.found.manifest.book_id)
+        """Store the book: a new one before its first lesson, a rebuilt one after its last, so that readers then switch
+        to it."""
+        old = await self.deps.ledger.book(self.survey.manifest.book_id)
         if old and not finished and old.collection_name != self.serving.index.collection:
             return  # until the new collection is complete, readers are served from the old one
         full = old.last_full_ingest if old else None
@@ -240,35 +257,35 @@ class _Run:
         source = str(self.request.folder.resolve())
         await self.deps.ledger.save_book(
             BookEntry(
-                manifest=self.found.manifest,
+                manifest=self.survey.manifest,
                 source=source,
                 bound=self.request.bound or (old is not None and old.bound and old.source == source),
                 fingerprint=self.serving.embedder.fingerprint,
                 collection_name=self.serving.index.collection,
-                total_chunks=0,  # derived from the lessons whenever it is read
+                total_chunks=0,  # counted from the lessons when it is read
                 last_full_ingest=full,
                 last_incremental_update=incremental,
             )
         )
 
     async def _check(self) -> None:
-        """An engine that holds something else than it was given is found out here, not by a reader."""
-        entry = await self.deps.ledger.book(self.found.manifest.book_id)
+        """Raise if the index does not hold what was written, before a reader notices."""
+        entry = await self.deps.ledger.book(self.survey.manifest.book_id)
         assert entry is not None  # it was saved a moment ago
-        if self.request.doubted is None and not await self.deps.collections.verify(entry):
+        if self.request.reread is None and not await self.deps.collections.verify(entry):
             raise IndexDamaged(
                 f"the index does not hold the {entry.total_chunks} chunks of {entry.manifest.book_id!r} it should; "
                 "run: lectern doctor --mend"
             )
 
-    async def _retire_others(self) -> None:
-        """Once readers have gone over, what another embedder's collection holds of the book is dead weight."""
-        book_id = self.found.manifest.book_id
+    async def _retire_other_collections(self) -> None:
+        """Remove the book from the collections of other embedders: its readers are served from this one now."""
+        book_id = self.survey.manifest.book_id
         for collection in await collections_of(self.deps.ledger, book_id):
             if collection != self.serving.index.collection:
                 await retire(self.deps.ledger, self.deps.collections, book_id, collection)
 
 
 def _files(replacement: Replacement) -> int:
-    """How many files a replacement is counted as: those that come, or else those that go."""
+    """How many files a replacement counts as: its new files, or else its old ones."""
     return len(replacement.lessons) or len(replacement.retired)

@@ -1,4 +1,4 @@
-"""What an ingestion will do, worked out before anything is touched: a pure function of the folder and the ledger."""
+"""What an ingestion will do: a pure function of the folder and the ledger, computed before anything is changed."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ Records = Mapping[str, IngestionRecord]
 
 def plan_ingestion(survey: Survey, records: Records, mode: Mode) -> Plan:
     """Compare the folder with the ledger, file by file."""
-    wanted = {lesson.source_file: lesson for lesson in survey.lessons}
-    new = [name for name in wanted if name not in records]
-    modified = [name for name in wanted if name in records and records[name].digest != wanted[name].digest]
-    unchanged = [name for name in wanted if name in records and records[name].digest == wanted[name].digest]
-    deleted = [name for name in records if name not in wanted]
-    redo = [*new, *modified] if mode == "incremental" else list(wanted)
-    moved = _moves(new, deleted, wanted, records)
-    moved_from, moved_to = {old for old, _ in moved}, {name for _, name in moved}
+    lessons = {lesson.source_file: lesson for lesson in survey.lessons}
+    new = [name for name in lessons if name not in records]
+    modified = [name for name in lessons if name in records and records[name].digest != lessons[name].digest]
+    unchanged = [name for name in lessons if name in records and records[name].digest == lessons[name].digest]
+    deleted = [name for name in records if name not in lessons]
+    redo = [*new, *modified] if mode == "incremental" else list(lessons)
+    moves = _moves(new, deleted, lessons, records)
+    moved_from, moved_to = {old for old, _ in moves}, {name for _, name in moves}
     return Plan(
         mode=mode,
-        replacements=_replacements([wanted[name] for name in redo], [*redo, *deleted], records),
+        replacements=_replacements([lessons[name] for name in redo], [*redo, *deleted], records),
         new=tuple(name for name in new if name not in moved_to),
         modified=tuple(modified),
-        moved=moved,
+        moved=moves,
         deleted=tuple(name for name in deleted if name not in moved_from),
         unchanged=tuple(unchanged),
     )
 
 
 def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:
-    """Stop before another folder, or an empty mount, wipes a book out; `replace` skips this."""
+    """Raise if the plan would remove most of a book, because the folder is another book or an empty mount. A request
+    with `replace` skips this check."""
     book_id = survey.manifest.book_id
     if not survey.files_discovered:
         raise BookNotFound(
@@ -42,7 +43,7 @@ def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:
         )
     if not records:
         return
-    errors = {problem.file: _told(problem) for problem in survey.problems if problem.severity == "error"}
+    errors = {problem.file: _describe(problem) for problem in survey.problems if problem.severity == "error"}
     if errors and not survey.lessons:
         raise SourceError(
             f"none of the {survey.files_discovered} files can be read, so all {len(records)} lessons indexed as "
@@ -64,24 +65,26 @@ def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:
         )
 
 
-def _told(problem: Problem) -> str:
+def _describe(problem: Problem) -> str:
     where = f"{problem.file!r}" if problem.line is None else f"{problem.file!r}, line {problem.line}"
     return f"{where}: {problem.message}"
 
 
 def _moves(
-    new: Iterable[str], deleted: Iterable[str], wanted: Mapping[str, LessonSource], records: Records
+    new: Iterable[str], deleted: Iterable[str], lessons: Mapping[str, LessonSource], records: Records
 ) -> tuple[tuple[str, str], ...]:
-    left: dict[str, list[str]] = {}
+    deleted_by_hash: dict[str, list[str]] = {}
     for name in deleted:
-        left.setdefault(records[name].file_hash, []).append(name)
+        deleted_by_hash.setdefault(records[name].file_hash, []).append(name)
     return tuple(
-        (left[wanted[name].source_file_hash].pop(0), name) for name in new if left.get(wanted[name].source_file_hash)
+        (deleted_by_hash[lessons[name].source_file_hash].pop(0), name)
+        for name in new
+        if deleted_by_hash.get(lessons[name].source_file_hash)
     )
 
 
 def _replacements(lessons: list[LessonSource], retiring: Iterable[str], records: Records) -> tuple[Replacement, ...]:
-    """Group what changes hands: a new and an old lesson belong together when they share a file or a place."""
+    """Group new and old lessons: they belong together if they share a file or a place."""
     groups = _Groups()
     for lesson in lessons:
         groups.join(("file", lesson.source_file), ("place", parent_doc_id(lesson.place)))
@@ -113,5 +116,5 @@ class _Groups:
             above = self._parents[above]
         return above
 
-    def join(self, one: object, other: object) -> None:
-        self._parents[self.root(one)] = self.root(other)
+    def join(self, first: object, second: object) -> None:
+        self._parents[self.root(first)] = self.root(second)

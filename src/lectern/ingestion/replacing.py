@@ -1,6 +1,6 @@
-"""From lessons that were read to an index that holds them: the intent is written down, carried out, settled. A
-process killed anywhere in between is mended by `recover`, which carries the intent out again. An intent that cannot be
-carried out stays written down: its own book is not served until the doctor has looked, every other book is."""
+"""Changes of the index: an intent is written to the ledger, applied to the index, and settled. If the process is killed
+in between, `recover` applies the intent again. An intent that cannot be applied stays in the ledger: its book is not
+served until the doctor has mended it, and all other books are served."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from lectern.ports.index import ChunkIndex, Collections
 from lectern.ports.jobs import BookLocks
 from lectern.ports.ledger import Ledger
 
-NO_COUNT = -1  # what no index holds: the count of a book of which nobody knows what it should hold
+UNKNOWN_COUNT = -1  # matches no index: for a book whose number of chunks is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stuck:
-    """A change that could not be carried out, and why."""
+class StuckChange:
+    """A change that could not be applied, and why."""
 
     work: Unsettled
     reason: Exception
 
     @property
     def error(self) -> LecternError:
-        """What to say to whoever wants to change the same book."""
+        """The error for a request that changes the same book."""
         if isinstance(self.reason, ProviderError):
             return self.reason  # waiting may fix it
         return IndexDamaged(
@@ -42,35 +42,37 @@ class Stuck:
         )
 
 
-def trusted(records: Mapping[str, IngestionRecord], doubted: AbstractSet[str] | None) -> dict[str, IngestionRecord]:
-    """Records whose digests can be relied on; a doubted file has none, so that it counts as modified."""
-    doubted = doubted or frozenset()
-    return {name: replace(record, digest="") if name in doubted else record for name, record in records.items()}
+def without_digests(
+    records: Mapping[str, IngestionRecord], files: AbstractSet[str] | None
+) -> dict[str, IngestionRecord]:
+    """The records, with the digests of these files removed, so that the files count as modified."""
+    files = files or frozenset()
+    return {name: replace(record, digest="") if name in files else record for name, record in records.items()}
 
 
 def intent_of(
-    read: ReadReplacement, held: Mapping[str, StampedChunk], vectors: VectorSource, model: str, language: str
+    read: ReadReplacement, stored_chunks: Mapping[str, StampedChunk], vectors: VectorSource, model: str, language: str
 ) -> Intent:
-    """All that has to happen for one replacement. A lesson that gave no chunk leaves the index, like a deleted one."""
+    """The intent of one replacement. A lesson without chunks is removed from the index, like a deleted one."""
     chunks = read.chunks
     sources = {lesson.source_file: lesson for lesson in read.replacement.lessons}
-    wanted = {chunk.id for chunk in chunks}
-    put = tuple(
+    new_ids = {chunk.id for chunk in chunks}
+    indexed = tuple(
         IndexedChunk(stored=stored, vectors=vectors.vectors(stored.chunk))
-        for stored in stamp_chunks(chunks, held, model)
+        for stored in stamp_chunks(chunks, stored_chunks, model)
     )
-    stood = [chunk_id for record in read.replacement.retired for chunk_id in record.chunk_ids]
-    drop = tuple(chunk_id for chunk_id in stood if chunk_id not in wanted)
+    old_ids = [chunk_id for record in read.replacement.retired for chunk_id in record.chunk_ids]
+    drop = tuple(chunk_id for chunk_id in old_ids if chunk_id not in new_ids)
     return Intent(
-        change=Change(put=put, drop=drop, language=language),
+        change=Change(put=indexed, drop=drop, language=language),
         records=tuple(_record(sources[name], lesson.chunks) for name, lesson in read.lessons.items() if lesson.chunks),
         retired=tuple(record.source_file for record in read.replacement.retired),
     )
 
 
 async def change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequence[Intent]) -> None:
-    """Write the intents down, carry them out, settle. Once begun it is finished, even where the caller is cancelled:
-    an intent left behind would be carried out again by a later start, over newer chunks."""
+    """Write the intents to the ledger, apply and settle them. This is finished even if the caller is cancelled:
+    otherwise a later process would apply the intents again, over newer chunks."""
     if not intents:
         return
     work = asyncio.ensure_future(_change(ledger, index, book_id, intents))
@@ -84,11 +86,11 @@ async def change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Seque
 async def _change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequence[Intent]) -> None:
     number = await ledger.intend(book_id, index.collection, intents)
     work = Unsettled(number=number, book_id=book_id, collection=index.collection, intents=tuple(intents))
-    await _carry_out(ledger, index, work)
+    await _apply(ledger, index, work)
 
 
 async def recover_all(ledger: Ledger, collections: Collections, locks: BookLocks) -> None:
-    """The same for every book; one that another living process is working on is that process's to finish."""
+    """Apply the unfinished changes of every book, except books that another process has locked: it finishes them."""
     for book_id in dict.fromkeys([work.book_id for work in await ledger.unsettled()]):
         try:
             async with locks.alone(book_id):
@@ -97,75 +99,75 @@ async def recover_all(ledger: Ledger, collections: Collections, locks: BookLocks
             continue
 
 
-async def recover(ledger: Ledger, collections: Collections, book_id: str) -> list[Stuck]:
-    """Carry out what a killed process, or a server that went away, left half done, for whoever is alone with the book.
-    Gives what cannot be carried out: it stays written down, and nothing of that collection is done out of turn."""
-    stuck: list[Stuck] = []
+async def recover(ledger: Ledger, collections: Collections, book_id: str) -> list[StuckChange]:
+    """Apply the changes that a killed process left unfinished. The caller holds the lock of the book. Returns the
+    changes that cannot be applied; they stay in the ledger, and so do later ones of the same collection."""
+    stuck: list[StuckChange] = []
     blocked: dict[str, Exception] = {}
     for work in await ledger.unsettled():
         if work.book_id != book_id:
             continue
         if work.collection not in blocked:
             try:
-                await _carry_out_again(ledger, collections, work)
-            except Exception as exc:  # noqa: BLE001  # whatever it is, it must not keep the other books shut
+                await _apply_again(ledger, collections, work)
+            except Exception as exc:  # noqa: BLE001  # no error may stop the other books from being served
                 blocked[work.collection] = exc
         if work.collection in blocked:
-            stuck.append(Stuck(work=work, reason=blocked[work.collection]))
+            stuck.append(StuckChange(work=work, reason=blocked[work.collection]))
     return stuck
 
 
-async def _carry_out_again(ledger: Ledger, collections: Collections, work: Unsettled) -> None:
+async def _apply_again(ledger: Ledger, collections: Collections, work: Unsettled) -> None:
     if not work.intents:
         raise IndexMismatch("what was written down of it cannot be read by this version")
-    await _carry_out(ledger, await collections.index(work.collection), work)
+    await _apply(ledger, await collections.index(work.collection), work)
 
 
 async def verify_all(ledger: Ledger, collections: Collections, locks: BookLocks) -> None:
-    """Look at every book once: an index that lost something is not served as if the book were shorter. While another
-    process changes a book, its count says nothing."""
+    """Verify every book: one that the index has lost chunks of is not served. A book that another process is changing
+    is served all the same, because its count says nothing."""
     for entry in await ledger.books():
         if not await verify(ledger, collections, entry) and await locks.is_locked_elsewhere(entry.manifest.book_id):
             collections.trust(entry.manifest.book_id)
 
 
 async def verify(ledger: Ledger, collections: Collections, entry: BookEntry) -> bool:
-    """Whether a book can be served; one with a change half done may hold two versions of a lesson, so it cannot."""
-    here = (entry.manifest.book_id, entry.collection_name)
-    half_done = here in {(work.book_id, work.collection) for work in await ledger.unsettled()}
-    return await collections.verify(replace(entry, total_chunks=NO_COUNT) if half_done else entry)
+    """Whether a book can be served. With an unfinished change it cannot: it may hold two versions of a lesson."""
+    place = (entry.manifest.book_id, entry.collection_name)
+    half_done = place in {(work.book_id, work.collection) for work in await ledger.unsettled()}
+    return await collections.verify(replace(entry, total_chunks=UNKNOWN_COUNT) if half_done else entry)
 
 
 async def forget_changes(ledger: Ledger, book_id: str, collection: str) -> None:
-    """What was written down for a book in a collection is not to be done any more."""
+    """Delete the unfinished changes of a book in a collection from the ledger."""
     for work in await ledger.unsettled():
         if (work.book_id, work.collection) == (book_id, collection):
             await ledger.forget(work.number)
 
 
 async def collections_of(ledger: Ledger, book_id: str) -> set[str]:
-    """Every collection that holds, or was about to hold, lessons of the book."""
-    written = {work.collection for work in await ledger.unsettled() if work.book_id == book_id}
-    return {*await ledger.collections(book_id), *written}
+    """The collections that hold lessons of the book, or would after its unfinished changes."""
+    unsettled = {work.collection for work in await ledger.unsettled() if work.book_id == book_id}
+    return {*await ledger.collections(book_id), *unsettled}
 
 
 async def clear(ledger: Ledger, index: ChunkIndex, book_id: str) -> int:
-    """Take a book out of a collection, with every change of it that is still written down: carried out later, that
-    would bring chunks back. How many chunks that were."""
+    """Remove a book from a collection, and its unfinished changes, which would bring chunks back. Returns the number of
+    chunks that were removed."""
     await forget_changes(ledger, book_id, index.collection)
     records = await ledger.records(book_id, index.collection)
-    held = await _held(index, book_id)
-    named = {chunk for record in records.values() for chunk in record.chunk_ids}
-    if held or records:
-        drop = tuple(sorted(named if held is None else named | held))
-        dropped = Change(put=(), drop=drop, language="en")  # nothing is put, so no words are split
-        await change(ledger, index, book_id, [Intent(change=dropped, records=(), retired=tuple(records))])
+    index_ids = await _chunk_ids(index, book_id)
+    ledger_ids = {chunk for record in records.values() for chunk in record.chunk_ids}
+    if index_ids or records:
+        drop = tuple(sorted(ledger_ids if index_ids is None else ledger_ids | index_ids))
+        removal = Change(put=(), drop=drop, language="en")  # nothing is added, so the language does not matter
+        await change(ledger, index, book_id, [Intent(change=removal, records=(), retired=tuple(records))])
     await index.remnants(book_id, set(), drop=True)
-    return len(named if held is None else held)
+    return len(ledger_ids if index_ids is None else index_ids)
 
 
-async def _held(index: ChunkIndex, book_id: str) -> set[str] | None:
-    """The chunks of a book in a collection; None where they are of a shape that this version does not read."""
+async def _chunk_ids(index: ChunkIndex, book_id: str) -> set[str] | None:
+    """The ids of a book's chunks in a collection; None if this version cannot read them."""
     where = ChunkFilter(book_id=book_id)
     try:
         return {str(stored.chunk.id) for stored in await index.read(lambda view: view.chunks(where))}
@@ -174,34 +176,34 @@ async def _held(index: ChunkIndex, book_id: str) -> set[str] | None:
 
 
 async def retire(ledger: Ledger, collections: Collections, book_id: str, collection: str) -> int:
-    """The same for a collection that may be gone, or damaged beyond reading: then it holds nothing that anybody could
-    be served, and only the ledger has to hear of it."""
+    """Remove a book from a collection that may be missing or unreadable; then only the ledger is changed. Returns the
+    number of chunks that were removed."""
     try:
         return await clear(ledger, await collections.index(collection), book_id)
     except IndexDamaged:
         if collection == collections.current.index.collection:
-            raise  # it serves other books, which need it mended
+            raise  # other books are served from it, so it must be mended
     await forget_changes(ledger, book_id, collection)
     records = tuple(await ledger.records(book_id, collection))
-    nothing = Intent(change=Change(put=(), drop=(), language="en"), records=(), retired=records)
-    number = await ledger.intend(book_id, collection, [nothing])
-    await ledger.settle(Unsettled(number=number, book_id=book_id, collection=collection, intents=(nothing,)))
+    intent = Intent(change=Change(put=(), drop=(), language="en"), records=(), retired=records)
+    number = await ledger.intend(book_id, collection, [intent])
+    await ledger.settle(Unsettled(number=number, book_id=book_id, collection=collection, intents=(intent,)))
     await ledger.forget(number)
     return 0
 
 
 async def remove(ledger: Ledger, collections: Collections, entry: BookEntry) -> int:
-    """Take a book out of every collection, then out of the ledger; how many chunks that were. Killed in between, it is
-    a shorter book that can be removed again."""
+    """Remove a book from every collection, then from the ledger; returns the number of chunks. If the process is killed
+    in between, the book is incomplete and can be removed again."""
     book_id, dropped = entry.manifest.book_id, 0
-    await recover(ledger, collections, book_id)  # so that the ledger names every chunk there is
+    await recover(ledger, collections, book_id)  # so that the ledger names every chunk
     for collection in {entry.collection_name, *await collections_of(ledger, book_id)}:
         dropped += await retire(ledger, collections, book_id, collection)
     await ledger.remove_book(book_id)
     return dropped
 
 
-async def _carry_out(ledger: Ledger, index: ChunkIndex, work: Unsettled) -> None:
+async def _apply(ledger: Ledger, index: ChunkIndex, work: Unsettled) -> None:
     changes = [intent.change for intent in work.intents]
     await index.replace(work.book_id, work.number, changes, commit=lambda: ledger.settle(work))
     await ledger.forget(work.number)

@@ -1,5 +1,4 @@
-"""The job's figures while it runs. Counts are of ids: what the index gained, lost and kept, whatever route it took
-there."""
+"""The job's figures while it runs. Chunks are counted by their ids: those that the index gained, lost and kept."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from lectern.domain.jobs import IngestionJob, IngestionRecord, Intent, JobStatus
 
 
 @dataclass(slots=True)
-class Tally:
-    """Everything the report says, gathered as the job goes along."""
+class JobProgress:
+    """The figures of the report so far."""
 
     job_id: int
     book_id: str
@@ -26,20 +25,21 @@ class Tally:
     unchanged: set[str] = field(default_factory=set)
     processed: set[str] = field(default_factory=set)
     deleted_files: set[str] = field(default_factory=set)
-    before: set[str] | None = None  # until the first plan
+    before: set[str] | None = None  # None until the first plan
     after: set[str] = field(default_factory=set)
-    put: int = 0  # chunks written
+    chunks_written: int = 0
     embedded: int = 0
     problems: list[Problem] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    _begun: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=time.monotonic)
 
     def begin(self, survey: Survey, records: Mapping[str, IngestionRecord], plan: Plan) -> None:
-        """Take over what is known before the first lesson is read; again when a file changed meanwhile."""
+        """Store the figures of a plan before its first lesson is read. Called again if a file changed and the folder
+        was planned again."""
         self.discovered = survey.files_discovered
         self.unchanged = set(plan.unchanged) if plan.mode == "incremental" else set()
         lessons = {lesson.source_file for lesson in survey.lessons}
-        self.processed &= lessons  # one that broke or went since the last round is not counted as done as well
+        self.processed &= lessons  # not a file that broke or was removed since the last plan
         there = lessons | {problem.file for problem in survey.problems}
         self.deleted_files = (self.deleted_files | set(plan.deleted)) - there
         self.problems = list(survey.problems)
@@ -47,9 +47,9 @@ class Tally:
         if self.before is None:
             self.before = set(self.after)
 
-    def changed(self, intent: Intent) -> None:
-        """Count a replacement that is in the index."""
-        self.put += len(intent.change.put)
+    def count_change(self, intent: Intent) -> None:
+        """Count a replacement that was applied to the index."""
+        self.chunks_written += len(intent.change.put)
         self.after -= set(intent.change.drop)
         self.after |= {chunk for record in intent.records for chunk in record.chunk_ids}
         self.processed |= {record.source_file for record in intent.records}
@@ -57,16 +57,16 @@ class Tally:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Count the time of this block under `name`."""
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - begun
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
 
     def job(self, status: JobStatus = "running", error_message: str | None = None) -> IngestionJob:
-        """The job as it stands."""
+        """The job with the figures so far."""
         over = status in {"completed", "failed", "cancelled"}
-        duration = time.monotonic() - self._begun
+        duration = time.monotonic() - self._started
         before = self.before or set()
         errors = tuple(problem for problem in self.problems if problem.severity == "error")
         failed = {problem.file for problem in errors}  # each file counts once: failed, else processed, else skipped
@@ -89,7 +89,7 @@ class Tally:
             chunks_deleted=len(before - self.after),
             chunks_kept=len(before & self.after),
             chunks_embedded=self.embedded,
-            chunks_per_second=round(self.put / duration, 1) if over and duration else 0.0,
+            chunks_per_second=round(self.chunks_written / duration, 1) if over and duration else 0.0,
             stage_seconds={name: round(spent, 3) for name, spent in self.seconds.items()},
             warnings=tuple(problem for problem in self.problems if problem.severity == "warning"),
             errors=errors,

@@ -1,6 +1,6 @@
-"""The workbench: where the heavy part of an ingestion is done. Reading a folder and cutting and embedding its lessons
-keep a core busy for minutes, so a server has it done in a process of its own, and a command does it here. What is done
-is the same: functions of plain values, that any process can carry out."""
+"""The heavy part of an ingestion: reading a folder, cutting its lessons into chunks and embedding them. It keeps a core
+busy for minutes, so a server has it done by a subprocess and a command does it in its own process. Both use the same
+functions of plain values."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
 
 Passage = tuple[Sequence[str], str]  # a chunk's trail and text
-BATCH_CHUNKS = 192  # between two commits: enough to keep every core embedding, little to lose
+BATCH_CHUNKS = 192  # between two commits: enough to keep every core busy, and little to lose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingOrder:
-    """Lessons to be read, one after the other, until there are enough chunks for one commit."""
+    """Lessons to read, one after the other, until there are enough chunks for one commit."""
 
     folder: Path
     manifest: Manifest
     rules: ReadingRules
     replacements: Sequence[Replacement]
     enough: int
-    patient: bool  # a file that changes while it is read is worth another survey
+    raise_on_change: bool  # if a file changes while it is read; otherwise it is skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,87 +43,87 @@ class ReadReplacement:
 
     @property
     def chunks(self) -> list[Chunk]:
-        """Every chunk that will stand there."""
+        """The chunks of all its lessons."""
         return [chunk for lesson in self.lessons.values() for chunk in lesson.chunks]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRead:
-    """What was read of an order."""
+    """The result of a ReadingOrder."""
 
-    read: list[ReadReplacement]
-    taken: int  # replacements that were looked at
-    problems: list[Problem]  # of those that would not hold still
+    replacements: list[ReadReplacement]
+    consumed: int  # replacements of the order that are dealt with, read or skipped
+    problems: list[Problem]  # of replacements that were skipped
 
 
 class Worker(Protocol):
-    """Does the heavy part."""
+    """Does the heavy part of ingestions."""
 
     @property
     def batch(self) -> int:
         """Chunks between two commits."""
 
     async def survey(self, folder: Path, book_id: str | None, rules: ReadingRules) -> Survey:
-        """The whole folder in one look."""
+        """Survey a folder."""
 
     async def read(self, order: ReadingOrder) -> BatchRead:
-        """Lessons cut into chunks. Raises FileChanged where the order is patient and a file is not."""
+        """Read lessons and cut them into chunks. Raises FileChanged if a file changes and the order says so."""
 
     async def windows(self, embedder: Embedder, passages: Sequence[Passage]) -> list[tuple[str, ...]]:
-        """What is embedded for each passage."""
+        """The texts that are embedded for each passage."""
 
     async def embed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-        """One vector a text."""
+        """One vector for each text."""
 
 
 class InProcess:
-    """In this process; what takes long runs in a thread."""
+    """Does the work in this process; long steps run in a thread."""
 
     batch = BATCH_CHUNKS
 
     async def survey(self, folder: Path, book_id: str | None, rules: ReadingRules) -> Survey:
-        """The whole folder in one look."""
+        """Survey a folder."""
         return await asyncio.to_thread(survey, folder, book_id=book_id, rules=rules)
 
     async def read(self, order: ReadingOrder) -> BatchRead:
-        """Lessons cut into chunks."""
+        """Read lessons and cut them into chunks."""
         return await asyncio.to_thread(read_batch, order)
 
     async def windows(self, embedder: Embedder, passages: Sequence[Passage]) -> list[tuple[str, ...]]:
-        """What is embedded for each passage."""
+        """The texts that are embedded for each passage."""
         return await asyncio.to_thread(cut, embedder, passages)
 
     async def embed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-        """One vector a text."""
+        """One vector for each text."""
         return await embedder.embed(texts, purpose="passage")
 
 
 def read_batch(order: ReadingOrder) -> BatchRead:
     """Read replacements in turn until there are enough chunks."""
-    read: list[ReadReplacement] = []
+    replacements: list[ReadReplacement] = []
     problems: list[Problem] = []
-    chunks = taken = 0
+    chunks = consumed = 0
     for replacement in order.replacements:
-        taken += 1
-        one = _read(order, replacement, problems)
-        if one is None:
+        consumed += 1
+        read_replacement = _read(order, replacement, problems)
+        if read_replacement is None:
             continue
-        read.append(one)
-        chunks += len(one.chunks)
+        replacements.append(read_replacement)
+        chunks += len(read_replacement.chunks)
         if chunks >= order.enough:
             break
-    return BatchRead(read=read, taken=taken, problems=problems)
+    return BatchRead(replacements=replacements, consumed=consumed, problems=problems)
 
 
 def _read(order: ReadingOrder, replacement: Replacement, problems: list[Problem]) -> ReadReplacement | None:
-    """The lessons of a replacement; None where one will not hold still, and the old version stays."""
+    """Read the lessons of a replacement; None if a file changes while it is read, and the old version stays."""
     try:
         lessons = {
             source.source_file: read_lesson(order.folder, source, order.manifest, order.rules)
             for source in replacement.lessons
         }
     except FileChanged:
-        if order.patient:
+        if order.raise_on_change:
             raise
         message = "it changes while it is being read, so its last version stays; ingest again when it rests"
         names = [source.source_file for source in replacement.lessons]
@@ -133,5 +133,5 @@ def _read(order: ReadingOrder, replacement: Replacement, problems: list[Problem]
 
 
 def cut(embedder: Embedder, passages: Sequence[Passage]) -> list[tuple[str, ...]]:
-    """Every passage's windows; tokenizing takes long enough to keep it off a loop."""
+    """The windows of each passage. Tokenizing takes long, so it must not run in the event loop."""
     return [embedder.passages(trail, text) for trail, text in passages]

@@ -57,15 +57,15 @@ class Subprocess:
         return self._process
 
     async def survey(self, folder: Path, book_id: str | None, rules: ReadingRules) -> Survey:
-        """The whole folder in one look."""
+        """Survey a folder."""
         return await self._do(_survey, folder, book_id, rules)
 
     async def read(self, order: ReadingOrder) -> BatchRead:
-        """Lessons cut into chunks."""
+        """Read lessons and cut them into chunks."""
         return await self._do(read_batch, order)
 
     async def windows(self, embedder: Embedder, passages: Sequence[Passage]) -> list[tuple[str, ...]]:
-        """What is embedded for each passage."""
+        """The texts that are embedded for each passage."""
         if not self._portable(embedder):
             return await self._here.windows(embedder, passages)
         return await self._do(cut, embedder, passages)
