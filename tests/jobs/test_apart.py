@@ -122,7 +122,7 @@ async def test_a_step_that_hangs_does_not_keep_the_next_waiting(
     worker: Subprocess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once nobody waits for it, or it has had its time, the worker is ended and another takes its place."""
-    monkeypatch.setattr(apart, "GRACE", 0.1)
+    monkeypatch.setattr(apart, "GRACE_SECONDS", 0.1)
     hanging = asyncio.create_task(worker.embed(Odd(deed="hang"), TEXTS))
     while not worker.process:  # noqa: ASYNC110  # it is being spawned
         await asyncio.sleep(0.02)
@@ -133,7 +133,7 @@ async def test_a_step_that_hangs_does_not_keep_the_next_waiting(
     await asyncio.sleep(0.3)
     assert await asyncio.wait_for(worker.embed(Odd(), TEXTS), 30)
 
-    monkeypatch.setattr(apart, "LONGEST", 0.2)
+    monkeypatch.setattr(apart, "MAX_CALL_SECONDS", 0.2)
     with pytest.raises(WorkerLost, match="busy with one step"):
         await worker.embed(Odd(deed="hang"), TEXTS)
 

@@ -40,7 +40,7 @@ def test_a_job_survives_its_process_at_every_instant(tmp_path: Path, name: str) 
                 failpoints.listen(killed_at(kill, 1))
                 await jobs.start(order, owner="mine", key="k")
             else:
-                await jobs.take_up()
+                await jobs.adopt_orphans()
             if (live := jobs.live(1)) is not None:
                 await live.over()
             record = await jobs.start(order, owner="mine", key="k")  # the answer was lost, so it is sent again

@@ -180,7 +180,7 @@ async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_pat
         with pytest.raises(Overloaded):
             await here.jobs.start(order(author, book_id="x"), owner="mine")
     async with room(tmp_path / "home") as there:
-        await there.jobs.take_up()
+        await there.jobs.adopt_orphans()
         done = await there.ended(laid)
         assert (done.job.status, done.attempts, done.job.queued_at) == ("completed", 1, record.job.queued_at)
         again = there.jobs.live(record.job.job_id)
@@ -217,7 +217,7 @@ async def test_a_poison_job_does_not_loop(tmp_path: Path, author: Author) -> Non
     """What killed three servers is failed with a reason, and the book is free for another try."""
     async with room(tmp_path / "home") as here:
         killed = await dead(here, author, attempts=3)
-        await here.jobs.take_up()
+        await here.jobs.adopt_orphans()
         poison = await here.jobs.record(killed.job.job_id, None)
         assert poison.job.status == "failed"
         assert "begun 3 times" in poison.job.error_message
@@ -233,7 +233,7 @@ async def test_what_else_becomes_of_a_job_without_a_process(tmp_path: Path, auth
         command = await dead(here, author, origin="terminal")
         sent = order(author, folder="/srv/elsewhere", source="elsewhere", bound=True)
         forbidden = await dead(here, author, order=sent)
-        await here.jobs.take_up()
+        await here.jobs.adopt_orphans()
         ends = [await here.jobs.record(one.job.job_id, None) for one in (wanted, command, forbidden)]
 
         assert [one.job.status for one in ends] == ["cancelled", "failed", "failed"]
@@ -374,7 +374,7 @@ async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, auth
         killed = await dead(here, author, order=again)
     (tmp_path / "elsewhere").mkdir()
     async with room(tmp_path / "home", roots=(tmp_path / "elsewhere",)) as there:
-        await there.jobs.take_up()
+        await there.jobs.adopt_orphans()
         record = await there.jobs.record(killed.job.job_id, None)
         assert (record.job.status, "LECTERN_BOOKS" in record.job.error_message) == ("failed", True)
         assert str(author.folder.parent) not in record.job.error_message
@@ -414,7 +414,7 @@ async def test_a_server_takes_on_so_many_and_no_more(
     tmp_path: Path, author: Author, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The queue has an end, and a refused job leaves its book free."""
-    monkeypatch.setattr(runner, "MOST_OPEN", 1)
+    monkeypatch.setattr(runner, "MAX_OPEN_JOBS", 1)
     async with room(tmp_path / "home") as here:
         await here.jobs.start(order(author), owner="mine")
         with pytest.raises(Overloaded):
@@ -482,7 +482,7 @@ async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postg
         assert there.live(record.job.job_id) is None
         with pytest.raises(Busy, match=f"job {record.job.job_id} "):
             await there.start(order(author, mode="full"), owner="mine")
-        await there.take_up()
+        await there.adopt_orphans()
         assert there.live(record.job.job_id) is None
         await worker.middle.wait()
         asked = time.monotonic()

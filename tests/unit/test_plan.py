@@ -135,23 +135,23 @@ def test_lessons_that_go_because_they_cannot_be_read_say_why() -> None:
 def test_a_file_that_breaks_between_two_rounds_is_counted_once() -> None:
     """Processed, skipped and failed files add up to those discovered, whatever happens to one meanwhile."""
     lessons = [source(f"{name}.md", n, name) for n, name in enumerate("abc")]
-    tally = JobProgress(job_id=1, book_id="book", mode="incremental")
+    progress = JobProgress(job_id=1, book_id="book", mode="incremental")
     first = surveyed(*lessons)
     records = {"c.md": record(lessons[2])}
-    tally.begin(first, records, plan_ingestion(first, records, "incremental"))
+    progress.begin(first, records, plan_ingestion(first, records, "incremental"))
     for lesson in lessons[:2]:
         done = Change(put=(), drop=(), language="en")
-        tally.changed(Intent(change=done, records=(record(lesson),), retired=()))
+        progress.count_change(Intent(change=done, records=(record(lesson),), retired=()))
         records[lesson.source_file] = record(lesson)
     second = replace(surveyed(*lessons[1:]), problems=tuple(UNREADABLE[:2]), files_discovered=3)
-    tally.begin(second, records, plan_ingestion(second, records, "incremental"))
+    progress.begin(second, records, plan_ingestion(second, records, "incremental"))
 
-    job = tally.job("completed")
+    job = progress.job("completed")
 
     assert (job.files_processed, job.files_skipped, job.files_failed) == (1, 1, 1)
     assert job.files_discovered == 3
 
-    tally.problems.append(UNREADABLE[2])  # it would not hold still in the last round
-    job = tally.job("completed")
+    progress.problems.append(UNREADABLE[2])  # it would not hold still in the last round
+    job = progress.job("completed")
 
     assert (job.files_processed, job.files_skipped, job.files_failed) == (0, 1, 2)

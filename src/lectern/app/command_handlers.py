@@ -181,7 +181,7 @@ async def _cancel_job(lectern: Lectern, command: commands.CancelJob) -> AsyncIte
 async def _end_lost_jobs(lectern: Lectern) -> None:
     """Mark jobs that a killed process left as ended; a server did this when it started."""
     if not lectern.app.serving:
-        await lectern.jobs.take_up()
+        await lectern.jobs.adopt_orphans()
 
 
 @_handles(commands.StartJob)

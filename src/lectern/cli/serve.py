@@ -96,7 +96,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             configure(lectern.app.settings.log_format, secrets=lectern.app.settings.secrets())
             lectern.app.watchers.append(QuestionLog(with_text=lectern.app.settings.log_questions))
             await lectern.app.conversations.log.sweep()
-            await lectern.jobs.take_up()
+            await lectern.jobs.adopt_orphans()
             with lectern.app.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
                 tidying = keep_tidy(
                     lectern.app.conversations.threads,

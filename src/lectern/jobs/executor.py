@@ -1,9 +1,9 @@
-"""One job from its queue to its end. The work is a task that may be broken off; what has to happen afterwards, whatever
-ended it, is done here and not in it: the record, the book's release, and the last event, in this order, so that whoever
-hears of the end finds it written down and the book free.
+"""One job from its queue to its end. The work is a task that may be cancelled. What follows its end is done outside of
+the task: the record is stored, the book is unlocked, and the last event is published, in this order. So a client that
+gets the last event finds the end stored and the book unlocked.
 
-A job that this process carries on. Its events are numbered and kept, and clients only follow: who drops out comes
-back by number.
+A live job is one that this process runs. Its events are numbered and kept, so that a client which lost its connection
+can resume by number.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from lectern.ingestion.ingest import IngestDeps, IngestRequest, run_ingestion, s
 from lectern.ports.jobs import JobLog
 
 Ending = Literal["cancelled", "stopping"]
-NOTED = 2.0  # seconds between two notes of how far a job is
+PROGRESS_SECONDS = 2.0  # between two writes of a job's progress
 UNEXPECTED = "something went wrong; the server's log has the details"
-WAITS = (0.2, 1.0, 3.0)  # seconds between tries to write its end down
+WRITE_RETRY_SECONDS = (0.2, 1.0, 3.0)  # waits between attempts to store the end of a job
 Write = Callable[[IngestionJob], Awaitable[None]]
 log = logging.getLogger("lectern.jobs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """This process does not carry the job on any more, though it has not ended; the last event."""
+    """This process stops running the job, although it has not ended; the last event."""
 
     error: LecternError
     kind: Literal["stopped"] = "stopped"
@@ -45,12 +45,12 @@ LiveEvent = JobEvent | Stopped
 
 
 class LiveJob(EventLog[LiveEvent]):
-    """One job and its events so far."""
+    """A job that this process runs, and its events so far."""
 
     def __init__(self, record: JobRecord) -> None:
         super().__init__()
         self.record = record
-        self.error: BaseException | None = None  # what ended a job that failed
+        self.error: BaseException | None = None  # of a job that failed
         self.ending: Ending | None = None
         self._work: asyncio.Task[None] | None = None
 
@@ -61,30 +61,30 @@ class LiveJob(EventLog[LiveEvent]):
 
     @property
     def job(self) -> IngestionJob:
-        """The job as it stands."""
+        """The job with its figures so far."""
         return self.record.job
 
     def publish(self, event: LiveEvent) -> None:
-        """Add an event and wake everybody who follows."""
-        if isinstance(event, Planned):  # how it will be done is large, and nobody's who follows
+        """Add an event for all followers."""
+        if isinstance(event, Planned):  # the replacements are large, and no follower needs them
             event = replace(event, plan=replace(event.plan, replacements=()))
         if not isinstance(event, Stopped):
             self.record = replace(self.record, job=event.job)
         self.add(event)
 
     def finish(self, error: BaseException | None = None) -> None:
-        """No event will come any more."""
+        """Note that no event will come any more."""
         self.done, self.error = True, error
         self._wake()
 
-    def working(self, work: asyncio.Task[None]) -> None:
-        """This task does the work; whoever wants an end before it began gets it now."""
+    def attach(self, work: asyncio.Task[None]) -> None:
+        """Set the task that does the work; if the job is to end already, the task is cancelled."""
         self._work = work
         if self.ending is not None:
             work.cancel()
 
     def end(self, ending: Ending) -> None:
-        """Have the work broken off between two steps; what ends it first is what it ended by."""
+        """Cancel the work between two steps. Only the first call counts."""
         if self.ending is None:
             self.ending = ending
             if self._work is not None:
@@ -92,7 +92,7 @@ class LiveJob(EventLog[LiveEvent]):
 
 
 class JobExecutor:
-    """Carries jobs on, one at a time: they share one workbench."""
+    """Runs jobs, one at a time: they share one worker."""
 
     def __init__(self, deps: IngestDeps, records: JobLog, *, serving: bool) -> None:
         self._deps = deps
@@ -100,66 +100,67 @@ class JobExecutor:
         self._serving = serving
         self._turn = asyncio.Lock()
 
-    async def carry(
-        self, live: LiveJob, book: AsyncExitStack, request: IngestRequest, found: Survey | None = None
+    async def run(
+        self, live: LiveJob, book: AsyncExitStack, request: IngestRequest, survey: Survey | None = None
     ) -> None:
-        """Do the work and see to its end. `book` is what being alone with it depends on; `found` is the folder as it
-        was a moment ago."""
-        begun = time.monotonic()
-        work = asyncio.create_task(self._work(live, request, found), name=f"job {live.job_id}")
-        live.working(work)
+        """Do the work, then store its end. `book` holds the lock of the book; `survey` is a recent survey of the
+        folder."""
+        start = time.monotonic()
+        work = asyncio.create_task(self._work(live, request, survey), name=f"job {live.job_id}")
+        live.attach(work)
         await asyncio.wait([work])
         error = None if work.cancelled() else work.exception()
         if work.cancelled() and self._serving and live.ending != "cancelled":
-            await self._lay_down(live, book)
+            await self._requeue(live, book)
             return
         last = live.job
         if error is not None or work.cancelled():
-            last = _broken_off(last, error, time.monotonic() - begun)
+            last = _failed_or_cancelled(last, error, time.monotonic() - start)
         if error is not None and not isinstance(error, LecternError):
             log.error("job %d failed", live.job_id, exc_info=error)
-        written = await self._write(self._records.end, last)
+        is_stored = await self._write(self._records.end, last)
         await book.aclose()
-        live.publish(Finished(job=last) if written else Stopped(error=_unwritten()))
+        live.publish(Finished(job=last) if is_stored else Stopped(error=_store_error()))
         live.finish(error)
 
-    async def _work(self, live: LiveJob, request: IngestRequest, found: Survey | None) -> None:
+    async def _work(self, live: LiveJob, request: IngestRequest, survey: Survey | None) -> None:
         waited = self._turn.locked()
         async with self._turn:
             if live.job.status == "queued":
                 running = replace(live.job, status="running", started_at=utc_now())
                 live.record = replace(live.record, job=running, attempts=await self._records.begin(live.job_id))
-            if found is None or waited:
-                found = await survey_folder(request, self._deps)
-            noted = time.monotonic()
-            async with aclosing(run_ingestion(request, self._deps, found)) as events:  # type: ignore[type-var]  # a generator
+            if survey is None or waited:
+                survey = await survey_folder(request, self._deps)
+            stored_at = time.monotonic()
+            async with aclosing(run_ingestion(request, self._deps, survey)) as events:  # type: ignore[type-var]  # a generator
                 async for event in events:
                     if isinstance(event, Finished):
-                        live.record = replace(live.record, job=event.job)  # the event itself comes when it is written
+                        live.record = replace(live.record, job=event.job)  # published after the end is stored
                         continue
                     live.publish(event)
-                    if time.monotonic() - noted > NOTED:
-                        noted = time.monotonic()
-                        await self._note(live)
+                    if time.monotonic() - stored_at > PROGRESS_SECONDS:
+                        stored_at = time.monotonic()
+                        await self._store_progress(live)
 
-    async def _note(self, live: LiveJob) -> None:
-        """Say how far it is, for those who ask another process, and hear whether one of them wants its end."""
+    async def _store_progress(self, live: LiveJob) -> None:
+        """Store the progress, which other processes read, and end the job if one of them requested a cancel."""
         try:
-            wanted = await self._records.note(live.job)
+            cancel_requested = await self._records.note(live.job)
         except StoreUnavailable:
-            return  # the next note may get through; if the database stays away, the work itself will find out
-        if wanted:
+            return  # the next write may succeed; if none does, the work itself fails
+        if cancel_requested:
             live.end("cancelled")
 
-    async def _lay_down(self, live: LiveJob, book: AsyncExitStack) -> None:
-        """The server stops: the next one takes the job up again, and this attempt is not held against it."""
+    async def _requeue(self, live: LiveJob, book: AsyncExitStack) -> None:
+        """Put the job back in the queue because the server stops. The next server resumes it, and this attempt does not
+        count."""
         await self._write(lambda job: self._records.put_back(job.job_id, uncounted=True), live.job)
         await book.aclose()
         live.publish(Stopped(error=Overloaded("the server is stopping; it takes the job up again when it starts")))
         live.finish()
 
     async def _write(self, write: Write, job: IngestionJob) -> bool:
-        for wait in (*WAITS, None):
+        for wait in (*WRITE_RETRY_SECONDS, None):
             try:
                 await write(job)
             except StoreUnavailable:
@@ -173,7 +174,7 @@ class JobExecutor:
 
 
 def request_of(record: JobRecord) -> IngestRequest:
-    """What a record asks for."""
+    """The ingestion that a record describes."""
     order = record.order
     return IngestRequest(
         folder=Path(order.folder),
@@ -186,22 +187,22 @@ def request_of(record: JobRecord) -> IngestRequest:
     )
 
 
-def ended(job: IngestionJob, status: JobStatus, message: str | None = None) -> IngestionJob:
-    """The job, at its end now."""
+def ended_job(job: IngestionJob, status: JobStatus, message: str | None = None) -> IngestionJob:
+    """The job with this final status, ended now."""
     now = utc_now()
-    took = job.duration_seconds if job.duration_seconds is not None else seconds_between(job.started_at or now, now)
-    return replace(job, status=status, completed_at=now, duration_seconds=took, error_message=message)
+    seconds = job.duration_seconds if job.duration_seconds is not None else seconds_between(job.started_at or now, now)
+    return replace(job, status=status, completed_at=now, duration_seconds=seconds, error_message=message)
 
 
-def _broken_off(job: IngestionJob, error: BaseException | None, seconds: float) -> IngestionJob:
-    """The job of a work that raised, or was cancelled; one that reported its own failure has said it better."""
+def _failed_or_cancelled(job: IngestionJob, error: BaseException | None, seconds: float) -> IngestionJob:
+    """The ended job of work that raised an error or was cancelled. A failure that the work reported itself is kept."""
     if job.status == "failed":
         return job
     job = replace(job, duration_seconds=round(seconds, 3))
     if error is None:
-        return ended(job, "cancelled")
-    return ended(job, "failed", str(error) if isinstance(error, LecternError) else UNEXPECTED)
+        return ended_job(job, "cancelled")
+    return ended_job(job, "failed", str(error) if isinstance(error, LecternError) else UNEXPECTED)
 
 
-def _unwritten() -> StoreUnavailable:
+def _store_error() -> StoreUnavailable:
     return StoreUnavailable("the work is done, but the database does not answer; ask for the job again in a moment")
