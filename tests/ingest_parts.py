@@ -78,12 +78,12 @@ async def run(
     return job
 
 
-def _near(ours: list[float], theirs: list[float]) -> bool:
-    same = len(ours) == len(theirs)
-    return same and all(abs(one - other) < PRECISION for one, other in zip(ours, theirs, strict=True))
+def _near(first: list[float], second: list[float]) -> bool:
+    same = len(first) == len(second)
+    return same and all(abs(a - b) < PRECISION for a, b in zip(first, second, strict=True))
 
 
-class Held(str):
+class StoredText(str):
     """A chunk as the index holds it: its payload as text, and beside it what it is found by. Two are equal when the
     payloads are, and vectors and words as nearly as single precision can tell."""
 
@@ -93,12 +93,12 @@ class Held(str):
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Held)
+            isinstance(other, StoredText)
             and str.__eq__(self, other)
             and self.words.keys() == other.words.keys()
             and _near(list(self.words.values()), [other.words[word] for word in self.words])
             and len(self.dense) == len(other.dense)
-            and all(_near(mine, its) for mine, its in zip(self.dense, other.dense, strict=True))
+            and all(_near(vector, other_vector) for vector, other_vector in zip(self.dense, other.dense, strict=True))
         )
 
     def __ne__(self, other: object) -> bool:
@@ -107,20 +107,20 @@ class Held(str):
     __hash__ = str.__hash__
 
 
-async def content(ingest_deps: IngestDeps, book_id: str = "book") -> list[Held]:
+async def content(ingest_deps: IngestDeps, book_id: str = "book") -> list[StoredText]:
     """What the index holds, vectors and words included, without the moments at which it got there."""
     index = ingest_deps.collections.current.index
-    stored = await index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
+    stored_chunks = await index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
     points = await _points(index, book_id)
-    found = []
-    for one in stored:
-        payload = {k: v for k, v in to_payload(one).items() if k not in TIMES}
-        held = Held(json.dumps({"id": one.chunk.id, **payload}, sort_keys=True))
-        vectors = points[one.chunk.id]
-        held.dense = [list(window) for window in vectors[DENSE]]
-        held.words = dict(zip(vectors[LEXICAL].indices, vectors[LEXICAL].values, strict=True))
-        found.append(held)
-    return found
+    texts = []
+    for stored_chunk in stored_chunks:
+        payload = {k: v for k, v in to_payload(stored_chunk).items() if k not in TIMES}
+        text = StoredText(json.dumps({"id": stored_chunk.chunk.id, **payload}, sort_keys=True))
+        vectors = points[stored_chunk.chunk.id]
+        text.dense = [list(window) for window in vectors[DENSE]]
+        text.words = dict(zip(vectors[LEXICAL].indices, vectors[LEXICAL].values, strict=True))
+        texts.append(text)
+    return texts
 
 
 async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
@@ -146,8 +146,10 @@ async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
 
 async def agreement(ingest_deps: IngestDeps, book_id: str = "book") -> None:
     """Index and ledger name the same chunks."""
-    held = await ingest_deps.collections.current.index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
+    stored_chunks = await ingest_deps.collections.current.index.read(
+        lambda view: view.chunks(ChunkFilter(book_id=book_id))
+    )
     records = await ingest_deps.ledger.records(book_id, ingest_deps.collections.current.index.collection)
     listed = [chunk for record in records.values() for chunk in record.chunk_ids]
-    assert sorted(stored.chunk.id for stored in held) == sorted(listed)
+    assert sorted(stored.chunk.id for stored in stored_chunks) == sorted(listed)
     assert len(listed) == len(set(listed))

@@ -416,7 +416,7 @@ async def test_a_reader_does_not_remember_what_a_writer_just_changed(tmp_path: P
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         for _ in range(20):
-            ingest_deps.ledger._known = None
+            ingest_deps.ledger._cached_books = None
             await asyncio.gather(
                 ingest_deps.ledger.books(), ingest_deps.ledger.save_book(replace(entry, source="/elsewhere"))
             )

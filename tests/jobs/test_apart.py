@@ -90,7 +90,7 @@ async def test_the_worker_is_another_process_that_gives_way(worker: Subprocess) 
     (first,) = await worker.embed(Odd(), TEXTS[:1])
     (second,) = await worker.embed(Odd(), TEXTS[:1])
 
-    assert first == second == [worker.process, min(19, os.nice(0) + apart.NICE)]
+    assert first == second == [worker.process, min(19, os.nice(0) + apart.NICENESS)]
     assert worker.process != os.getpid()
     assert await worker.embed(LocalEmbedder(), TEXTS) == await InProcess().embed(LocalEmbedder(), TEXTS)
 
