@@ -27,7 +27,7 @@ from lectern import Settings, open_lectern
 from lectern.confidence.answerability import WEIGHTS, Answerability, Signals, asks, probability
 from lectern.confidence.policies import policy_for
 from lectern.confidence.scores import auroc
-from lectern.confidence.signals import FIELD
+from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.evidence import LOW
 from lectern.models.local.answer_locator import LocalAnswerLocator
 
@@ -49,7 +49,7 @@ async def rows_of(book: str, questions: list[BookQuestion]) -> list[Row]:
             for one in questions:
                 if not asks(one.text):
                     continue
-                field = (await lectern.search(one.text, book="fitted", limit=FIELD)).hits
+                field = (await lectern.search(one.text, book="fitted", limit=CONFIDENCE_HITS)).hits
                 handed = [hit for hit in field if hit.similarity >= (policy.floor or 0.0)]
                 metrics = policy.measure(one.text, field, handed)
                 if metrics.should_answer:

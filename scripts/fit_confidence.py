@@ -29,7 +29,7 @@ from lectern.app.lectern import Lectern
 from lectern.confidence import signals
 from lectern.confidence.calibration import GENERIC, SHIPPED, Calibration, Labelled, fit, to_json
 from lectern.confidence.scores import auroc, ece, interval, share_below
-from lectern.confidence.signals import FIELD, Signals, signals_of
+from lectern.confidence.signals import CONFIDENCE_HITS, Signals, signals_of
 from lectern.domain.evidence import LOW
 from lectern.evals.refusal_picture import drawn
 from lectern.text import everyday
@@ -97,7 +97,7 @@ async def _ask(opened: Lectern, trial: Trial, work: Path) -> list[tuple[dict[str
     await opened.ingest(folder, book=trial.name)
     rows = []
     for asked in trial.asked:
-        found = await opened.search(asked.text[:1000], book=trial.name, limit=FIELD)
+        found = await opened.search(asked.text[:1000], book=trial.name, limit=CONFIDENCE_HITS)
         gold = [hit.similarity for hit in found.hits if hit.chunk.source_file in asked.gold]
         texts = [_plain(hit.chunk.text) for hit in found.hits]
         answered = any(_plain(answer) in text for answer in asked.answers for text in texts)

@@ -19,10 +19,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lectern.answering.followups import leans, standalone_by_rules
+from lectern.answering.followups import depends_on_history, standalone_by_rules
 from lectern.app.settings import Settings
 from lectern.confidence.policies import policy_for
-from lectern.confidence.signals import FIELD
+from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.evidence import LOW
 from lectern.domain.replies import Exchange
 from lectern.evals.benches import open_bench
@@ -70,8 +70,8 @@ async def main(folder: Path) -> None:
         ("first half", [one for one in asked if first_half(one[0].id)]),
         ("other half", [one for one in asked if not first_half(one[0].id)]),
     ):
-        leaning = [row for question, row in some if leans(question.text)]
-        alone = [row for question, row in some if not leans(question.text)]
+        leaning = [row for question, row in some if depends_on_history(question.text)]
+        alone = [row for question, row in some if not depends_on_history(question.text)]
         for what, its in (("with a talk before them", [row for _, row in some]), ("lean", leaning), ("do not", alone)):
             print(f"{half}, {len(its)} questions: {what}; Recall@5:")
             report(its)
@@ -106,7 +106,7 @@ async def switched(folder: Path) -> None:
                 whole = standalone_by_rules(asked.text, [Exchange(question=text, answer="") for text in before])
                 weak = []
                 for text in (asked.text, whole):
-                    found = await bench.lectern.search(text, book=asked.book_id, limit=FIELD)
+                    found = await bench.lectern.search(text, book=asked.book_id, limit=CONFIDENCE_HITS)
                     weak.append(float(policy.measure(text, found.hits, found.hits).confidence < LOW))
                 refused.setdefault(asked.tier, []).append((weak[0], weak[1]))
     for tier, rows in sorted(refused.items()):

@@ -162,6 +162,6 @@ BENIGN = (
 
 def test_questions_about_the_book_are_not_taken_for_attacks() -> None:
     """Words of attacks in honest questions: at most one of a hundred such may be blocked; of these none is."""
-    from lectern.answering.screening import screened
+    from lectern.answering.screening import screen
 
-    assert [question for question in BENIGN if screened(question)] == []
+    assert [question for question in BENIGN if screen(question)] == []

@@ -60,7 +60,7 @@ async def look(
     question: str, finder: Says | LocalAnswerLocator, language: str = "en", hits: Sequence[Hit] = ()
 ) -> ConfidenceMetrics:
     """What becomes of a sure answer."""
-    return await Answerability(finder).at(
+    return await Answerability(finder).adjust(
         question, hits or [hit(chunk(TEXT)), hit(chunk("Roses are red. Violets are blue."))], sure(), language
     )
 
@@ -122,7 +122,7 @@ async def test_a_book_in_another_language_need_not_say_so() -> None:
 
 async def test_without_passages_nothing_changes() -> None:
     """There is nothing to look at."""
-    assert await Answerability(Says(-9)).at("Why?", [], sure(), "en") == sure()
+    assert await Answerability(Says(-9)).adjust("Why?", [], sure(), "en") == sure()
 
 
 def test_several_questions_are_looked_at_one_by_one() -> None:
@@ -181,7 +181,7 @@ async def test_the_second_look_never_makes_surer() -> None:
     hits = [hit(chunk(TEXT))]
     before = sure(0.7)
 
-    assert (await Answerability(Says(8)).at("When does it start?", hits, before, "en")).confidence == 0.7
+    assert (await Answerability(Says(8)).adjust("When does it start?", hits, before, "en")).confidence == 0.7
 
 
 def test_the_weights_are_those_of_the_signals() -> None:

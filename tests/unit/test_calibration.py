@@ -34,7 +34,7 @@ from lectern.confidence.calibration import (
 )
 from lectern.confidence.scores import auroc, ece, interval, log_loss
 from lectern.confidence.self_questions import covered_questions, far_questions, foreign_questions, mixed_questions
-from lectern.confidence.signals import FIELD, NAMES, NOTHING, Signals, signals_of
+from lectern.confidence.signals import CONFIDENCE_HITS, NAMES, NOTHING, Signals, signals_of
 from lectern.domain.books import BookEntry, Manifest
 from lectern.domain.chunks import StampedChunk
 from lectern.domain.errors import BadInput, ConfigError
@@ -290,7 +290,7 @@ def test_signals_are_bounded_and_taken_from_the_first_hits_only(
     found = signals_of(question, hits)
 
     assert all(0 <= value <= 1 + 1e-12 for value in astuple(found))
-    assert found == signals_of(question, hits[:FIELD])
+    assert found == signals_of(question, hits[:CONFIDENCE_HITS])
 
 
 def test_scores_against_hand_counted_values() -> None:

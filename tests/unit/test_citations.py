@@ -59,7 +59,7 @@ async def test_a_marker_we_never_issued_is_removed_and_counted() -> None:
     done = await checked("True [2]. Half true [2][9]. Invented [9], [0] and [77].")
 
     assert done.text == "True [1]. Half true [1]."
-    assert (done.removed.invented_citations, done.removed.uncited) == (4, 1)
+    assert (done.removals.invented_citations, done.removals.uncited) == (4, 1)
     assert len(done.citations()) == 1
 
 
@@ -77,7 +77,7 @@ async def test_contradicted_never_leaves_and_unverified_is_marked() -> None:
     done = await checked("Fine [1]. Wrong [2]. Vague [3].", Said(wrong="contradicted", vague="unverified"))
 
     assert done.text == f"Fine [1]. Vague [2].{UNVERIFIED}"
-    assert done.removed.contradicted == 1
+    assert done.removals.contradicted == 1
     assert [one.verdict for one in done.statements] == ["supported", "unverified"]
 
 
@@ -194,4 +194,4 @@ async def test_a_listing_keeps_its_text_and_is_cited_below() -> None:
     done = await checked("Do this [3].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[3]\n")
 
     assert done.text == "Do this [1].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[1]"
-    assert done.removed.invented_citations == 0
+    assert done.removals.invented_citations == 0

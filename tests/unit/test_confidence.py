@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lectern.confidence.calibration import shipped
 from lectern.confidence.policies import Bar, Calibrated, Relevance, Thresholds, diversity, level_of, policy_for
-from lectern.confidence.signals import FIELD
+from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.errors import ConfigError
 from lectern.domain.evidence import Hit
 from lectern.ports.answering import ConfidencePolicy
@@ -131,7 +131,10 @@ def test_calibrated_confidence_does_not_follow_top_k_or_threshold(
     kept = tuple(one for one in found if one.similarity >= floor)[:handed] or found[:1]
     policy = POLICIES[0]
 
-    assert policy.measure(QUESTION, found, kept).confidence == policy.measure(QUESTION, found[:FIELD], found).confidence
+    assert (
+        policy.measure(QUESTION, found, kept).confidence
+        == policy.measure(QUESTION, found[:CONFIDENCE_HITS], found).confidence
+    )
 
 
 def test_calibrated_confidence_follows_meaning_and_words() -> None:

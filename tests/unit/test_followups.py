@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.answering.followups import leans, standalone_by_rules
+from lectern.answering.followups import depends_on_history, standalone_by_rules
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
 
@@ -19,7 +19,7 @@ TALK = (Exchange(question="How strong is the gripper?", answer="40 newtons. [1]"
 )
 def test_what_leans_takes_the_topic_along(question: str) -> None:
     """What the last question was about stands in brackets behind the question."""
-    assert leans(question)
+    assert depends_on_history(question)
     assert standalone_by_rules(question, TALK) == f"{question} (about strong, gripper)"
 
 
@@ -35,7 +35,7 @@ def test_what_leans_takes_the_topic_along(question: str) -> None:
 def test_what_stands_alone_is_left(question: str) -> None:
     """A question that names its subject is searched as it is, however it begins and whatever small words it has;
     without a talk every question is."""
-    assert not leans(question)
+    assert not depends_on_history(question)
     assert standalone_by_rules(question, TALK) == question
     assert standalone_by_rules("Why?", ()) == "Why?"
 
@@ -50,7 +50,7 @@ def test_what_stands_alone_is_left(question: str) -> None:
 )
 def test_what_names_no_subject_leans(question: str) -> None:
     """Everyday words alone do not say what a question is about, and who mends a question still asks it."""
-    assert leans(question)
+    assert depends_on_history(question)
 
 
 def test_the_topic_is_carried_from_turn_to_turn() -> None:

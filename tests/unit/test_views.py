@@ -16,7 +16,7 @@ from lectern.answering.views import (
     retrieval_result,
 )
 from lectern.domain.evidence import ConfidenceMetrics, Findings
-from lectern.domain.replies import Account, Answer, Refusal, Removed, Statement, Timings
+from lectern.domain.replies import Account, Answer, Refusal, Removals, Statement, Timings
 from lectern.domain.scope import ChunkFilter
 from lectern.schemas.chat import ChatRequest, ChatResponse
 from lectern.schemas.tool_response import error_response, tool_response
@@ -58,7 +58,7 @@ ANSWER = Answer(
     citations=(citation(1, HIT, "ensure you have Python 3.11 or higher"),),
     statements=(Statement(text="You need…", citations=(1,), verdict="supported", support=0.9),),
     considered=(),
-    removed=Removed(),
+    removed=Removals(),
     account=ACCOUNT,
 )
 REFUSAL = Refusal(
@@ -68,7 +68,7 @@ REFUSAL = Refusal(
     outside_scope=(),
     other_books=(),
     considered=(),
-    removed=Removed(),
+    removed=Removals(),
     account=replace(ACCOUNT, metrics=replace(METRICS, num_chunks=0, max_similarity=0.0).refused(), state="no_results"),
 )
 

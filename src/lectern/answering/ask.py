@@ -1,6 +1,6 @@
-"""Answering, read downward: screen, make standalone, retrieve, weigh the evidence (twice where it will only be quoted),
-draft, check sentence by sentence. Nothing is drafted on weak evidence, nothing leaves unchecked, and a draft without a
-supported sentence is a refusal."""
+"""The answering flow: screen the question, make it standalone, try the outline, retrieve, measure the evidence, draft,
+and check the draft sentence by sentence. Weak evidence leads to a refusal without a draft. Only checked sentences are
+sent. A draft without a supported sentence becomes a refusal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 from lectern.answering.checking import Checker
 from lectern.answering.desk import Library, TurnDesk
-from lectern.answering.followups import leans, own_words, standalone_by_rules
+from lectern.answering.followups import depends_on_history, distinctive_stems, standalone_by_rules
 from lectern.answering.outgoing import Confidential
 from lectern.answering.outline_answers import outline_answer
-from lectern.answering.refusals import PolicyOf, elsewhere, nearest
-from lectern.answering.screening import screened
+from lectern.answering.refusals import PolicyOf, answers_elsewhere, nearest_lessons
+from lectern.answering.screening import screen
 from lectern.confidence.answerability import Answerability
+from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.errors import ProviderTimeout
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.replies import (
@@ -30,7 +31,7 @@ from lectern.domain.replies import (
     Question,
     Refusal,
     RefusalReason,
-    Removed,
+    Removals,
     Replied,
     Reply,
     ReplyEvent,
@@ -41,23 +42,21 @@ from lectern.domain.scope import SearchQuery
 from lectern.ports.answering import Answerer, Assignment, Judge, Spent
 from lectern.text.words import stems
 
-FIELD = 10  # hits that confidence is estimated from, whatever a reader asks for
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweringRules:
-    """What an operator may set about answers."""
+    """The settings of answers."""
 
     refusal: str
     disclaimer: str
     top_k: int = 5
-    threshold: float | None = None  # the least cosine of a passage; None: the policy's floor
+    threshold: float | None = None  # the lowest cosine of a passage; None: the policy's floor
     budget: float = 60.0  # seconds of a turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskDeps:
-    """Everybody who has a part in a turn."""
+    """What a turn depends on."""
 
     library: Library
     answerer: Answerer
@@ -80,35 +79,35 @@ async def ask(question: Question, deps: AskDeps) -> AsyncIterator[ReplyEvent]:
 
 
 class _Turn:
-    """One question on its way to a reply."""
+    """Answers one question."""
 
     def __init__(self, question: Question, deps: AskDeps) -> None:
         self._question = question
         self._deps = deps
         self._text = question.text.strip()
         self._standalone = self._text
-        self._begun = time.perf_counter()
+        self._start = time.perf_counter()
         self._tokens = 0
-        given = question.similarity_threshold
+        threshold = question.similarity_threshold
         self._desk = TurnDesk(
             library=deps.library,
             scope=question.scope,
             top_k=question.top_k or deps.rules.top_k,
-            floor=given if given is not None else deps.rules.threshold,
+            floor=threshold if threshold is not None else deps.rules.threshold,
             question=self._text,
         )
 
     async def events(self) -> AsyncGenerator[ReplyEvent, None]:
-        """From pending to the reply."""
+        """The events of the turn, from the state `pending` to the reply."""
         yield Entered(state="pending")
         self._policy = await self._deps.policy(self._question.scope.book_id)
         if self._desk.floor is None:
             self._desk.floor = self._policy.floor
-        if (reason := screened(self._text)) is not None:
-            yield self._refused(reason, self._policy.measure(self._text, (), ()), ())
+        if (reason := screen(self._text)) is not None:
+            yield self._refused_reply(reason, self._policy.measure(self._text, (), ()), ())
             return
         yield Entered(state="retrieving")
-        self._standalone = self._desk.question = await self._stand_alone()
+        self._standalone = self._desk.question = await self._make_standalone()
         if (reply := await self._from_outline()) is not None:
             yield EvidenceFound(hits=tuple(cited.hit for cited in reply.citations), metrics=reply.account.metrics)
             yield Entered(state="generating")
@@ -127,57 +126,57 @@ class _Turn:
                 yield event
 
     async def _weigh(self, candidates: list[Hit], hits: list[Hit]) -> ConfidenceMetrics:
-        """How well the evidence covers the question; where it will only be quoted, whether a passage answers it."""
+        """How well the evidence covers the question; for an answerer that only quotes, also whether it answers it."""
         metrics = self._policy.measure(self._standalone, candidates, hits)
-        if self._borrowed(hits):
+        if self._matches_history_only(hits):
             return metrics.refused()
         if metrics.should_answer and self._deps.answerability is not None:
             best = [hit for hit in candidates if hit.similarity >= (self._policy.floor or 0.0)]
-            return await self._deps.answerability.at(self._standalone, best, metrics, self._language)
+            return await self._deps.answerability.adjust(self._standalone, best, metrics, self._language)
         return metrics
 
-    async def _stand_alone(self) -> str:
-        """The question as it is searched for."""
+    async def _make_standalone(self) -> str:
+        """The question as it is searched for, understandable without the conversation."""
         history = self._question.history
-        if not history or not leans(self._text):
+        if not history or not depends_on_history(self._text):
             return self._text
-        said, spent = await self._deps.answerer.standalone(self._text, history)
+        standalone, spent = await self._deps.answerer.standalone(self._text, history)
         self._tokens += spent.tokens
-        return said or standalone_by_rules(self._text, history)
+        return standalone or standalone_by_rules(self._text, history)
 
     async def _retrieve(self) -> tuple[list[Hit], list[Hit]]:
-        """The field that confidence looks at, and what is handed out of it."""
-        query = SearchQuery(text=_searchable(self._standalone), limit=max(FIELD, self._desk.top_k))
-        begun = time.perf_counter()
+        """The hits that confidence is measured on, and those of them that the answerer gets."""
+        query = SearchQuery(text=_searchable(self._standalone), limit=max(CONFIDENCE_HITS, self._desk.top_k))
+        start = time.perf_counter()
         findings: Findings = await self._deps.library.search(self._question.scope, query)
-        self._desk.seconds += time.perf_counter() - begun
+        self._desk.seconds += time.perf_counter() - start
         self._language = findings.language
         floor = self._desk.floor or 0.0
         hits = [hit for hit in findings.hits if hit.similarity >= floor][: self._desk.top_k]
         self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), hits)
-        return list(findings.hits[:FIELD]), hits
+        return list(findings.hits[:CONFIDENCE_HITS]), hits
 
-    def _borrowed(self, hits: list[Hit]) -> bool:
-        """Whether only words of the earlier talk were found, and none of those that this question brings along."""
+    def _matches_history_only(self, hits: list[Hit]) -> bool:
+        """Whether the hits contain none of this question's distinctive words, but only words of the conversation."""
         if self._standalone == self._text:
             return False
-        own = own_words(self._text)
-        return bool(own) and not any(own & stems(" ".join((*hit.chunk.trail, hit.chunk.text))) for hit in hits)
+        words = distinctive_stems(self._text)
+        return bool(words) and not any(words & stems(" ".join((*hit.chunk.trail, hit.chunk.text))) for hit in hits)
 
     async def _from_outline(self) -> Answer | None:
-        """The reply to a question about the book's structure, which the outline knows best; nothing is searched."""
-        found = await outline_answer(self._standalone, self._desk)
-        if found is None:
+        """The reply to a question about the book's structure, from the outline. Nothing is searched for it."""
+        answer = await outline_answer(self._standalone, self._desk)
+        if answer is None:
             return None
         metrics = self._policy.measure(self._standalone, (), ())
-        sure = replace(metrics, confidence=1.0, confidence_level="high", should_answer=True)
+        certain = replace(metrics, confidence=1.0, confidence_level="high", should_answer=True)
         return Answer(
-            text=found.text,
-            citations=found.citations,
-            statements=found.statements,
+            text=answer.text,
+            citations=answer.citations,
+            statements=answer.statements,
             considered=(),
-            removed=Removed(),
-            account=self._account(sure, "completed"),
+            removed=Removals(),
+            account=self._account(certain, "completed"),
         )
 
     async def _draft(self, metrics: ConfidenceMetrics, hits: list[Hit]) -> AsyncGenerator[ReplyEvent, None]:
@@ -195,11 +194,11 @@ class _Turn:
             async for piece in pieces:
                 if isinstance(piece, Spent):
                     self._tokens += piece.tokens
-                elif shown := await checker.feed(piece):
-                    yield Delta(text=opening + shown)
+                elif text := await checker.feed(piece):
+                    yield Delta(text=opening + text)
                     opening = ""
-        if shown := await checker.finish():
-            yield Delta(text=opening + shown)
+        if text := await checker.finish():
+            yield Delta(text=opening + text)
         reply = self._conclude(checker, metrics, hits, low=low)
         if isinstance(reply, Refusal):
             outside, books = await self._elsewhere()
@@ -208,68 +207,68 @@ class _Turn:
 
     def _conclude(self, checker: Checker, metrics: ConfidenceMetrics, hits: list[Hit], *, low: bool) -> Reply:
         if not checker.supported:
-            return self._refusal("unsupported", metrics, hits, removed=checker.removed)
+            return self._refusal("unsupported", metrics, hits, removals=checker.removals)
         citations = checker.citations()
-        used = {citation.hit.chunk.id for citation in citations}
-        handed = list(self._desk.handed.values())
+        cited_ids = {citation.hit.chunk.id for citation in citations}
+        passages = list(self._desk.passages.values())
         return Answer(
             text=f"{self._deps.rules.disclaimer}\n\n{checker.text}" if low else checker.text,
             citations=citations,
             statements=tuple(checker.statements),
-            considered=tuple(hit for hit in handed if hit.chunk.id not in used),
-            removed=checker.removed,
+            considered=tuple(hit for hit in passages if hit.chunk.id not in cited_ids),
+            removed=checker.removals,
             account=self._account(self._remeasured(metrics), "low_confidence" if low else "completed"),
         )
 
     def _remeasured(self, metrics: ConfidenceMetrics) -> ConfidenceMetrics:
-        """The metrics over all that retrievals brought, where the model asked for more; the decision stands."""
+        """The metrics over all retrieved passages, if the model searched again. The decision stays the same."""
         if self._desk.retrievals == 1:
             return metrics
-        again = self._policy.measure(self._standalone, (), self._desk.best())
+        metrics_of_all = self._policy.measure(self._standalone, (), self._desk.best())
         return replace(
-            again,
+            metrics_of_all,
             confidence=metrics.confidence,
             confidence_level=metrics.confidence_level,
             should_answer=metrics.should_answer,
         )
 
     async def _refuse_weak(self, metrics: ConfidenceMetrics, hits: list[Hit], field_: list[Hit]) -> Replied:
-        """A refusal that says where else the answer may be; the nearest lessons may lie below the floor."""
+        """A refusal that says where else the answer may be. The nearest lessons may be below the floor."""
         reason: RefusalReason = "weak_evidence" if hits else "no_results"
         outside, books = await self._elsewhere()
         reply = self._refusal("other_book" if books and not outside else reason, metrics, hits)
-        return Replied(reply=replace(reply, nearest=nearest(field_), outside_scope=outside, other_books=books))
+        return Replied(reply=replace(reply, nearest=nearest_lessons(field_), outside_scope=outside, other_books=books))
 
     async def _elsewhere(self) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
-        """Lessons that the reader's filters hide, and other books, that have it."""
-        return await elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.answerability)
+        """Lessons that the reader's filters hide, and other books, that answer the question."""
+        return await answers_elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.answerability)
 
-    def _refused(self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: tuple[Hit, ...]) -> Replied:
+    def _refused_reply(self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: tuple[Hit, ...]) -> Replied:
         return Replied(reply=self._refusal(reason, metrics, list(hits)))
 
     def _refusal(
-        self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: list[Hit], removed: Removed | None = None
+        self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals | None = None
     ) -> Refusal:
         return Refusal(
             text=self._deps.rules.refusal,
             reason=reason,
-            nearest=nearest(hits),
+            nearest=nearest_lessons(hits),
             outside_scope=(),
             other_books=(),
             considered=tuple(hits),
-            removed=removed or Removed(),
+            removed=removals or Removals(),
             account=self._account(metrics.refused(), "low_confidence" if hits else "no_results"),
         )
 
     def _account(self, metrics: ConfidenceMetrics, state: ReplyState) -> Account:
-        total = time.perf_counter() - self._begun
+        total = time.perf_counter() - self._start
         return Account(
             question=self._text,
             standalone=self._standalone,
             metrics=metrics,
             model=self._deps.answerer.model,
             tokens_used=self._tokens,
-            retrieval_count=len(self._desk.handed),
+            retrieval_count=len(self._desk.passages),
             look_ups=tuple(self._desk.look_ups),
             timings=Timings(
                 retrieval_time_ms=round(self._desk.seconds * 1000, 3),
@@ -282,5 +281,5 @@ class _Turn:
 
 
 def _searchable(text: str) -> str:
-    """A question may be one character long; a search text may not."""
+    """The text, padded to the minimum length of a search: a question may be a single character."""
     return text.ljust(3, "?")

@@ -1,6 +1,6 @@
-"""Every sentence of a draft is checked when it is complete, and only then shown: it must cite a passage that was handed
-out in this turn, give nothing away, and not be denied by what it cites. Sentences that nothing bears out are marked,
-and held back until one that is supported has come; where none comes, nothing was said."""
+"""Checks a draft sentence by sentence. A sentence is shown only after its check: it must cite a passage of this turn,
+disclose nothing confidential, and not be contradicted by what it cites. An unverified sentence is marked. Text is held
+back until one sentence is supported; if none is, nothing is shown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lectern.answering.citations import citation
-from lectern.answering.outgoing import Confidential, unlinked
+from lectern.answering.outgoing import Confidential, without_links
 from lectern.domain.evidence import Hit
-from lectern.domain.replies import Citation, Removed, Statement
+from lectern.domain.replies import Citation, Removals, Statement
 from lectern.ports.answering import Judge
 from lectern.text.markers import numbers_in, renumbered, without_markers
 from lectern.text.plain import unmarked
@@ -19,7 +19,7 @@ from lectern.text.sentence_stream import DraftSentence, SentenceStream
 
 UNVERIFIED = " (unverified)"
 
-Passages = Callable[[int], Hit | None]  # by the number they were handed out under
+Passages = Callable[[int], Hit | None]  # by the number that the answerer cites
 
 
 @dataclass(slots=True)
@@ -30,55 +30,55 @@ class Checker:
     passage: Passages
     confidential: Confidential
     statements: list[Statement] = field(default_factory=list)
-    removed: Removed = field(default_factory=Removed)
+    removals: Removals = field(default_factory=Removals)
     _stream: SentenceStream = field(default_factory=SentenceStream)
-    _numbers: dict[int, int] = field(default_factory=dict)  # as handed out → as shown, by first mention
-    _quotes: dict[int, str] = field(default_factory=dict)  # what each was cited for first
-    _held: list[str] = field(default_factory=list)
+    _numbers: dict[int, int] = field(default_factory=dict)  # passage number → shown number, by first mention
+    _quotes: dict[int, str] = field(default_factory=dict)  # the first claim that each passage was cited for
+    _pending: list[str] = field(default_factory=list)
     _text: str = ""
-    _last: tuple[int, ...] = ()  # what the sentence before cited: a listing below it rests on the same
+    _last_cited: tuple[int, ...] = ()  # by the sentence before; a listing below it may leave out its own
 
     @property
     def text(self) -> str:
-        """All that may be shown, markers renumbered."""
+        """All text that may be shown, with renumbered markers."""
         return self._text.strip()
 
     @property
     def supported(self) -> bool:
-        """Whether anything was said that its sources bear out."""
-        return any(one.verdict == "supported" for one in self.statements)
+        """Whether any statement is supported by its sources."""
+        return any(statement.verdict == "supported" for statement in self.statements)
 
     async def feed(self, text: str) -> str:
-        """Take in a piece of the draft; what may be shown now."""
+        """Add a piece of the draft; returns what may be shown now."""
         return await self._check(self._stream.feed(text))
 
     async def finish(self) -> str:
-        """Take in the end of the draft; the last that may be shown."""
+        """End the draft; returns the last text that may be shown."""
         return await self._check(self._stream.flush())
 
     def citations(self) -> tuple[Citation, ...]:
-        """The sources, by first mention."""
-        found = []
-        for handed, shown in self._numbers.items():
-            hit = self.passage(handed)
-            assert hit is not None  # only numbers that were handed out are kept
-            found.append(citation(shown, hit, self._quotes[handed]))
-        return tuple(found)
+        """The sources, in the order of their first mention."""
+        citations = []
+        for passage_number, number in self._numbers.items():
+            hit = self.passage(passage_number)
+            assert hit is not None  # `_sentence` stores only numbers of passages
+            citations.append(citation(number, hit, self._quotes[passage_number]))
+        return tuple(citations)
 
     async def _check(self, pieces: Sequence[DraftSentence]) -> str:
         for piece in pieces:
-            if (shown := await self._sentence(piece)) is not None:
-                self._held.append(shown)
+            if (sentence := await self._sentence(piece)) is not None:
+                self._pending.append(sentence)
         if not self.supported:
             return ""
-        out = "".join(self._held)
-        self._held.clear()
+        out = "".join(self._pending)
+        self._pending.clear()
         out = out if self._text else out.lstrip()
         self._text += out
         return out
 
     async def _sentence(self, piece: DraftSentence) -> str | None:
-        """A sentence as it may be shown, or None."""
+        """A sentence as it may be shown, or None if it is removed."""
         listing = piece.text.startswith(("```", "~~~"))
         code, below = _listing(piece.text) if listing else ("", piece.text)
         mentioned = numbers_in(below)  # in a listing `x[0]` cites nothing
@@ -86,19 +86,19 @@ class Checker:
         if len(valid) < len(mentioned):
             self._count(invented_citations=len(mentioned) - len(valid))
         if not valid and listing:
-            valid = list(self._last)
+            valid = list(self._last_cited)
         bare = _unfenced(code) if listing else without_markers(piece.text)
         says = bool(re.search(r"\w", bare))
         if not valid or not says:
             self._count(uncited=int(says))
             return None
-        if self.confidential.given_away_by(code if listing else bare):  # a fence has words of its own
+        if self.confidential.is_disclosed_by(code if listing else bare):  # the words of a fence count, too
             self._count(blocked=1)
             return None
         evidence = [_evidence(hit) for number in valid if (hit := self.passage(number)) is not None]
-        said = bare if listing else unmarked(bare)
-        judgement = await self.judge.judge(said, evidence)
-        if judgement.verdict == "unverified" and self.confidential.hinted_at_by(code if listing else bare, evidence):
+        claim = bare if listing else unmarked(bare)
+        judgement = await self.judge.judge(claim, evidence)
+        if judgement.verdict == "unverified" and self.confidential.is_hinted_by(code if listing else bare, evidence):
             self._count(blocked=1)
             return None
         if judgement.verdict == "contradicted":
@@ -106,9 +106,11 @@ class Checker:
             return None
         for number in valid:
             self._numbers.setdefault(number, len(self._numbers) + 1)
-            self._quotes.setdefault(number, said)
-        self._last = tuple(valid)
-        text = unlinked(code + "\n" * bool(below) if listing else "") + unlinked(renumbered(below, self._numbers.get))
+            self._quotes.setdefault(number, claim)
+        self._last_cited = tuple(valid)
+        text = without_links(code + "\n" * bool(below) if listing else "") + without_links(
+            renumbered(below, self._numbers.get)
+        )
         text += UNVERIFIED if judgement.verdict == "unverified" else ""
         numbers = tuple(self._numbers[number] for number in valid)
         statement = Statement(text=text, citations=numbers, verdict=judgement.verdict, support=judgement.support)
@@ -116,23 +118,23 @@ class Checker:
         return (piece.lead or (" " if self.statements[1:] else "")) + text
 
     def _count(self, **more: int) -> None:
-        self.removed = replace(
-            self.removed, **{name: getattr(self.removed, name) + count for name, count in more.items()}
+        self.removals = replace(
+            self.removals, **{name: getattr(self.removals, name) + count for name, count in more.items()}
         )
 
 
 def _listing(text: str) -> tuple[str, str]:
-    """A listing, and the markers below it."""
+    """Splits a piece into its listing and the markers below it."""
     closing = max(text.rfind("```"), text.rfind("~~~"))
     end = text.find("\n", closing)
     return (text, "") if end < 0 else (text[:end], text[end:].strip())
 
 
 def _unfenced(listing: str) -> str:
-    """A listing's lines: a part of one of the book's stands there, but not between these fences."""
+    """A listing without its fences: it may quote a part of a listing of the book, which has its fences elsewhere."""
     return "\n".join(listing.split("\n")[1:-1])
 
 
 def _evidence(hit: Hit) -> str:
-    """What a sentence may rest on: the passage, and the headings it stands under."""
+    """What a sentence is judged by: the passage and the headings above it."""
     return f"{' › '.join(hit.chunk.trail)}\n\n{hit.chunk.text}"

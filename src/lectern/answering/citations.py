@@ -1,5 +1,5 @@
-"""Citations are minted by us: a number stands for a passage that was handed out in this turn, and what a reader is
-shown of it is word for word the book's, opened at the section and the very block that was quoted."""
+"""Citations are made here, never by a model. A number is that of a passage of this turn. The excerpt is word for word
+from the book, and the link opens the section and the block that was quoted."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from lectern.domain.replies import Citation
 from lectern.text.words import words_of
 
 PASSAGE_LENGTH = 500
-LONG_WORD = 4  # letters; shorter ones are in every line
+LONG_WORD = 4  # letters; shorter words occur in every line
 
 
 def citation(number: int, hit: Hit, sentence: str) -> Citation:
-    """The chunk behind a number, opened at what the sentence is from."""
+    """The citation of a chunk, with the link to the place that the sentence is from."""
     chunk = hit.chunk
-    at = where(chunk.text, sentence)
+    at = position_of(chunk.text, sentence)
     section = chunk.section_at(at)
     url = section.url if section else chunk.url
     spot = spot_at(chunk.text, at)
-    exact = chunk.text.count("\n") == chunk.line_end - chunk.line_start  # else blank lines were left out
+    exact = chunk.text.count("\n") == chunk.line_end - chunk.line_start  # otherwise blank lines were left out
     return Citation(
         number=number,
         hit=hit,
@@ -34,15 +34,15 @@ def citation(number: int, hit: Hit, sentence: str) -> Citation:
     )
 
 
-def where(text: str, sentence: str) -> int:
-    """Where a sentence begins, however its lines are broken; else where most of its words are; else the beginning."""
+def position_of(text: str, sentence: str) -> int:
+    """Where a sentence begins, with any line breaks; else the line with most of its words, or the start."""
     words = sentence.split()
-    found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
-    return found.start() if found else _nearest(text, _long_words(sentence))
+    match = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+    return match.start() if match else _nearest(text, _long_words(sentence))
 
 
 def _nearest(text: str, words: set[str]) -> int:
-    """The line that shares most words with a sentence in words of its own."""
+    """The start of the line that shares most words with a sentence."""
     best, place, at = 0, 0, 0
     for line in text.split("\n"):
         shared = len(words & _long_words(line))
@@ -60,10 +60,10 @@ def excerpt(text: str, sentence: str) -> str:
     """At most 500 characters of a passage around a sentence, cut at words."""
     if len(text) <= PASSAGE_LENGTH:
         return text
-    found = where(text, sentence)
-    room = PASSAGE_LENGTH - 2  # for the two ellipses
-    start = max(0, min(found - max(0, (room - len(sentence)) // 2), len(text) - room))
-    end = min(len(text), start + room)
+    at = position_of(text, sentence)
+    length = PASSAGE_LENGTH - 2  # for the two ellipses
+    start = max(0, min(at - max(0, (length - len(sentence)) // 2), len(text) - length))
+    end = min(len(text), start + length)
     if start > 0:
         cut = re.search(r"\s", text[start:end])
         start += cut.end() if cut else 0

@@ -1,5 +1,5 @@
-"""The desk of one turn: everything a model may look up, and the numbers under which passages are handed out. It knows
-one book and one reader's scope, so nothing a model asks for can reach further; a passage is numbered once."""
+"""What a model may look up in one turn, and the numbers of the passages it gets. Every look-up is limited to one book
+and one reader's scope, whatever the model asks for. A passage keeps its number for the whole turn."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ LESSON_LIMIT = 40  # passages of a lesson that a model is given; the rest it can
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """How a desk reaches the book."""
+    """The functions that look-ups use to read the book."""
 
     search: Callable[[ResolvedScope, SearchQuery], Awaitable[Findings]]
-    resolve: Callable[[Scope], Awaitable[ResolvedScope]]  # raises where the scope does not fit the book
+    resolve: Callable[[Scope], Awaitable[ResolvedScope]]  # raises if the scope does not fit the book
     lesson: Callable[[ChunkFilter], Awaitable[list[IndexedChunk]]]
     outline: Callable[[str], Awaitable[Outline]]
     books: Callable[[], Awaitable[tuple[str, ...]]]  # those that this reader may read
@@ -38,27 +38,27 @@ class Library:
 
 @dataclass(slots=True, kw_only=True)
 class TurnDesk:
-    """Look-ups of one turn."""
+    """The look-ups of one turn, and the passages they found, by number."""
 
     library: Library
     scope: ResolvedScope
     top_k: int
-    floor: float | None  # the least cosine; a model may raise it
+    floor: float | None  # the lowest cosine; a model may raise it
     question: str  # of the reader, made standalone
     look_ups: list[LookUp] = field(default_factory=list)
-    seconds: float = 0.0  # spent on looking up
-    handed: dict[int, Hit] = field(default_factory=dict)
-    retrieved: set[str] = field(default_factory=set)  # chunks that a retrieval brought, not the reading of a lesson
+    seconds: float = 0.0  # spent on look-ups
+    passages: dict[int, Hit] = field(default_factory=dict)
+    retrieved: set[str] = field(default_factory=set)  # ids of chunks from searches, not from reading a lesson
     succeeded: bool = False
     _vector: tuple[float, ...] = ()  # of the reader's question
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def passage(self, number: int) -> Hit | None:
-        """The passage behind a number, if it was handed out in this turn."""
-        return self.handed.get(number)
+        """The passage with this number, if the turn has one."""
+        return self.passages.get(number)
 
     def hand_out(self, findings: Findings, hits: Sequence[Hit]) -> str:
-        """The first retrieval, already made, as the tool's answer."""
+        """The tool's response for the first retrieval, which was made before the model is called."""
         self._vector, self.succeeded = findings.vector, True
         return self._respond(findings.query, hits)
 
@@ -68,12 +68,12 @@ class TurnDesk:
             if top_k is not None and not 1 <= top_k <= TOOL_LIMIT:
                 raise BadInput(f"top_k must be 1 to {TOOL_LIMIT}, not {top_k}", field="top_k")
             floors = [floor for floor in (self.floor, similarity_threshold) if floor is not None]
-            wanted = SearchQuery(
+            search = SearchQuery(
                 text=query,
                 limit=top_k or self.top_k,
                 similarity_threshold=max(floors, default=None),
             )
-            findings = await self._timed(self.library.search(self.scope, wanted))
+            findings = await self._timed(self.library.search(self.scope, search))
         except LecternError as exc:
             return error_response(query, str(exc))
         self.succeeded = True
@@ -86,7 +86,7 @@ class TurnDesk:
         except LecternError as exc:
             return error_response(parent_doc_id, str(exc))
         hits = [self._from_lesson(chunk) for chunk in chunks[:LESSON_LIMIT]]
-        self._note("read_lesson", parent_doc_id, len(hits), _mean(hits))
+        self._log_look_up("read_lesson", parent_doc_id, len(hits), _mean(hits))
         if not hits:
             return error_response(parent_doc_id, "the book has no such lesson for this reader")
         return tool_response(parent_doc_id, self._number(hits))
@@ -97,9 +97,9 @@ class TurnDesk:
         return self._from_lesson(chunks[0]) if chunks else None
 
     async def outline(self) -> str:
-        """The table of contents, lessons with the id that `read_lesson` takes."""
+        """The table of contents; each lesson has the id that `read_lesson` takes."""
         outline = await self._timed(self.library.outline(self.scope.book_id))
-        self._note(
+        self._log_look_up(
             "outline", "", sum(len(chapter.lessons) for part in outline.modules for chapter in part.chapters), 0.0
         )
         modules = [
@@ -121,40 +121,42 @@ class TurnDesk:
 
     @property
     def retrievals(self) -> int:
-        """How often passages were searched for, by us or the model."""
-        return sum(one.tool_name == TOOL_NAME for one in self.look_ups)
+        """How often passages were searched for, by us or by the model."""
+        return sum(look_up.tool_name == TOOL_NAME for look_up in self.look_ups)
 
     def best(self) -> list[Hit]:
-        """What confidence is measured on: all that retrievals brought, the best `top_k`."""
-        found = [hit for hit in self.handed.values() if hit.chunk.id in self.retrieved]
-        return sorted(found, key=lambda hit: -hit.similarity)[: self.top_k]
+        """The best `top_k` of all passages from searches; confidence is measured on these."""
+        hits = [hit for hit in self.passages.values() if hit.chunk.id in self.retrieved]
+        return sorted(hits, key=lambda hit: -hit.similarity)[: self.top_k]
 
     def _respond(self, query: str, hits: Sequence[Hit]) -> str:
-        self._note(TOOL_NAME, query, len(hits), _mean(hits))
+        self._log_look_up(TOOL_NAME, query, len(hits), _mean(hits))
         self.retrieved |= {hit.chunk.id for hit in hits}
         return tool_response(query, self._number(hits))
 
-    def _note(self, tool: str, query: str, found: int, similarity: float) -> None:
-        """Every call of a tool is kept with the turn: who audits an answer sees what its model looked at."""
-        made = LookUp(tool_name=tool, query=query, results_count=found, avg_similarity=similarity, timestamp=utc_now())
-        self.look_ups.append(made)
+    def _log_look_up(self, tool: str, query: str, results: int, similarity: float) -> None:
+        """Store a tool call with the turn, so that an auditor sees what the model looked at."""
+        look_up = LookUp(
+            tool_name=tool, query=query, results_count=results, avg_similarity=similarity, timestamp=utc_now()
+        )
+        self.look_ups.append(look_up)
 
     def _number(self, hits: Sequence[Hit]) -> dict[int, Hit]:
         numbered: dict[int, Hit] = {}
         for hit in hits:
             number = self._numbers.setdefault(hit.chunk.id, len(self._numbers) + 1)
-            numbered[number] = self.handed.setdefault(number, hit)
+            numbered[number] = self.passages.setdefault(number, hit)
         return numbered
 
     def _for_reader(self, hit: Hit) -> Hit:
-        """The hit with its similarity to what the reader asked, not to what the model did."""
+        """The hit with its similarity to the reader's question instead of the model's query."""
         return replace(hit, similarity=self._similarity(hit.windows))
 
-    def _from_lesson(self, one: IndexedChunk) -> Hit:
-        windows = tuple(tuple(vector) for vector in one.vectors)
+    def _from_lesson(self, indexed: IndexedChunk) -> Hit:
+        windows = tuple(tuple(vector) for vector in indexed.vectors)
         return Hit(
-            chunk=one.stored.chunk,
-            rank=one.stored.chunk.chunk_index + 1,
+            chunk=indexed.stored.chunk,
+            rank=indexed.stored.chunk.chunk_index + 1,
             score=0.0,
             similarity=self._similarity(windows),
             lexical=0.0,
@@ -168,11 +170,11 @@ class TurnDesk:
         return min(max(max(cosines, default=0.0), 0.0), 1.0)
 
     async def _timed(self, work: Awaitable[T]) -> T:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         try:
             return await work
         finally:
-            self.seconds += time.perf_counter() - begun
+            self.seconds += time.perf_counter() - start
 
 
 def _mean(hits: Sequence[Hit]) -> float:

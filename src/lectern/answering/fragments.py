@@ -1,5 +1,5 @@
-"""Links that a browser opens at the quoted words: the section's anchor and a text fragment of the first and last words
-of one block, as they are rendered. A fragment must not cross blocks, or browsers find nothing."""
+"""Links that a browser opens at the quoted words: the section's anchor and a text fragment with the first and last
+words of one block, as a page shows them. Browsers find nothing if a fragment spans several blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lectern.reading.headings import plain
 from lectern.text.blocks import Block, blocks_of
 from lectern.text.pieces import cells_of
 
-ENDS = 4  # words at either end
+FRAGMENT_WORDS = 4  # at either end of a block
 
 
 class Spot(NamedTuple):
@@ -19,20 +19,20 @@ class Spot(NamedTuple):
 
     start: int
     end: int
-    shown: str  # its words as a page shows them; of a row the first cell, for a fragment cannot cross cells
+    rendered: str  # as a page shows it; of a row only the first cell, because a fragment cannot span cells
 
     def link(self, url: str) -> str:
-        """The link, with the first and last words where there are any; browsers do not look inside listings."""
-        words = self.shown.split()
+        """The link with the first and last words. Browsers do not search inside listings, so these get no words."""
+        words = self.rendered.split()
         if not words:
             return url
-        short = len(words) <= 2 * ENDS
-        text = _encoded(words) if short else f"{_encoded(words[:ENDS])},{_encoded(words[-ENDS:])}"
+        short = len(words) <= 2 * FRAGMENT_WORDS
+        text = _encode(words) if short else f"{_encode(words[:FRAGMENT_WORDS])},{_encode(words[-FRAGMENT_WORDS:])}"
         return f"{url}{'' if '#' in url else '#'}:~:text={text}"
 
 
 def spot_at(text: str, at: int) -> Spot:
-    """What a place of a passage is part of."""
+    """The paragraph, item, row, listing or heading at a position of a passage."""
     before = [spot for block in blocks_of(text) for spot in _spots(block) if spot.start <= at]
     return before[-1] if before else Spot(0, len(text), plain(" ".join(text.split())))
 
@@ -48,5 +48,5 @@ def _first_cell(row: str) -> str:
     return next((plain(cell).strip() for cell in cells_of(row).split("|") if cell.strip()), "")
 
 
-def _encoded(words: list[str]) -> str:
+def _encode(words: list[str]) -> str:
     return quote(" ".join(words), safe="").replace("-", "%2D")

@@ -1,12 +1,12 @@
-"""What a sentence may carry out of the house: no link or image but our citations, no words of our own instructions and
-no secret, whatever a model was talked into. Text in code stays as the book wrote it, but is never a link."""
+"""Filters what a model writes: no links or images except our citations, no words of our instructions, and no secrets.
+Text in code stays as the book has it, but is never a link."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-RUN = 8  # words in a row: fewer could be chance
+MIN_DISCLOSED_WORDS = 8  # in a row; fewer may be a coincidence
 _IMAGE = re.compile(r"!\[([^\]\n]*)\](?:\([^)\n]*\)?|\[[^\]\n]*\])")
 _LINK = re.compile(r"(?<!!)\[([^\]\n]+)\](?:\([^)\n]*\)?|\[[^\]\n]+\])")
 _AUTOLINK = re.compile(r"<(?:https?|ftp|mailto|javascript|data|file|vbscript):[^>\s]*>?", re.IGNORECASE)
@@ -16,8 +16,8 @@ _DEFINITION = re.compile(r"(?m)^\s*\[[^\]\n]+\]:\s*\S.*$")
 _TAG = re.compile(r"</?[A-Za-z!][^>\n]*>?")
 
 
-def unlinked(text: str) -> str:
-    """The text without anything that can be clicked or fetched; what a link says stays, where it leads goes."""
+def without_links(text: str) -> str:
+    """The text without anything that can be clicked or fetched. The text of a link stays, its target is removed."""
     parts = re.split(r"(```[\s\S]*?```|`+[^`\n]*`+)", text)
     return "".join(part if part.startswith("`") else _plain(part) for part in parts)
 
@@ -32,24 +32,24 @@ def _plain(text: str) -> str:
 
 
 class Confidential:
-    """Texts that never leave: runs of words of our instructions, and secrets."""
+    """Texts that a reply must not contain: sequences of words of our instructions, and secrets."""
 
-    def __init__(self, texts: Sequence[str], secrets: Sequence[str], known: str = "") -> None:
-        """`known` are words that give nothing away: those of the instructions that anybody can read."""
+    def __init__(self, texts: Sequence[str], secrets: Sequence[str], public_text: str = "") -> None:
+        """The words of `public_text` are not confidential: these instructions are public."""
         self._runs = {run for text in texts for run in _runs(text)}
-        self._words = {word for text in texts for word in _words(text)} - set(_words(known))
+        self._words = {word for text in texts for word in _words(text)} - set(_words(public_text))
         self._secrets = tuple(secret for secret in secrets if secret)
 
-    def given_away_by(self, sentence: str) -> bool:
-        """Whether a sentence repeats any of it, in whatever case and spacing."""
+    def is_disclosed_by(self, sentence: str) -> bool:
+        """Whether a sentence contains a secret or a sequence of confidential words, in any case and spacing."""
         squeezed = re.sub(r"\s+", "", sentence)
         if any(secret in sentence or secret in squeezed for secret in self._secrets):
             return True
         return not self._runs.isdisjoint(_runs(sentence))
 
-    def hinted_at_by(self, sentence: str, said: Sequence[str]) -> bool:
-        """Whether a sentence holds a word of what an operator added that nothing it may rest on holds."""
-        open_words = {word for text in said for word in _words(text)}
+    def is_hinted_by(self, sentence: str, evidence: Sequence[str]) -> bool:
+        """Whether a sentence has a word of the operator's instructions that its evidence does not have."""
+        open_words = {word for text in evidence for word in _words(text)}
         return not (self._words & set(_words(sentence))) <= open_words
 
 
@@ -59,4 +59,4 @@ def _words(text: str) -> list[str]:
 
 def _runs(text: str) -> set[tuple[str, ...]]:
     words = re.findall(r"\w+", text.lower())
-    return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
+    return {tuple(words[at : at + MIN_DISCLOSED_WORDS]) for at in range(len(words) - MIN_DISCLOSED_WORDS + 1)}

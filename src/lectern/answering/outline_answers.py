@@ -1,9 +1,6 @@
-"""Questions about the book's own structure ("how many modules", "what comes after the lesson on …", "list the lessons
-of chapter 7", "in which chapter is … taught") are answered from the outline: it knows, and passages can only guess.
-What is not plainly such a question is left to retrieval.
-
-An answer from the outline, cited: each lesson that it names is cited by its first chunk.
-"""
+"""Answers questions about the book's structure from the outline: "how many modules", "what comes after the lesson
+on …", "list the lessons of chapter 7", "in which chapter is … taught". Passages do not contain these answers. All other
+questions are left to retrieval. Each lesson in an answer is cited by its first chunk."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from lectern.text.words import stems, telling_stems
 
 T = TypeVar("T")
 
-MOST_LINES = 30
+MAX_LINES = 30
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _PART = r"(?P<part>module|chapter|lesson|unit|section|part)s?"
 _COUNT = re.compile(rf"\bhow many {_PART}\b", re.IGNORECASE)
@@ -52,7 +49,7 @@ _INSIDE = re.compile(
     r"are in|make up)\b(?P<outer>[^?]*)",
     re.IGNORECASE,
 )
-_CALLED = re.compile(
+_TITLE = re.compile(
     r"\b(?:what is|title of|name of)\b[^?]{0,15}\b(?P<kind>lesson|chapter|module) (?P<number>\d+(?:\.\d+)?)\b"
     r"(?=[^?]{0,12}(?:called|named|titled|about|title|$|\?))",
     re.IGNORECASE,
@@ -74,22 +71,30 @@ class Line:
 
 
 def about_structure(question: str) -> bool:
-    """Whether the outline is worth reading for a question: of a long book that takes longer than a search."""
-    shapes = (_COUNT, _LIST, _NEIGHBOUR, _WHERE, _INSIDE, _CALLED, _EXTREME)
+    """Whether a question may be about the structure. If not, the outline is not read, which can be slow."""
+    shapes = (_COUNT, _LIST, _NEIGHBOUR, _WHERE, _INSIDE, _TITLE, _EXTREME)
     return any(shape.search(question) for shape in shapes)
 
 
 def structure_lines(question: str, outline: Outline) -> list[Line]:
-    """What the outline says to a question, or nothing where it is not about the structure."""
+    """The answer of the outline to a question, empty if the question is not about the structure."""
     book = _Book(outline)
-    for answer in (book.neighbour, book.extreme, book.called, book.count, book.inside, book.where, book.listed):
+    for answer in (
+        book.neighbour,
+        book.extreme,
+        book.numbered_title,
+        book.count,
+        book.inside,
+        book.where,
+        book.list_parts,
+    ):
         if lines := answer(question):
-            return _shortened(lines)
+            return _shorten(lines)
     return []
 
 
 class _Book:
-    """An outline, asked in one way after another."""
+    """An outline, with a method for each kind of question; a method returns no lines for other questions."""
 
     def __init__(self, outline: Outline) -> None:
         self._modules = [module for module in outline.modules if module.module != MAIN_MODULE] or list(outline.modules)
@@ -98,101 +103,106 @@ class _Book:
 
     def count(self, question: str) -> list[Line]:
         """How many modules, chapters or lessons there are."""
-        if not (asked := _COUNT.search(question)) or _names_a_part(question[asked.end() :]):
+        if not (match := _COUNT.search(question)) or _names_a_part(question[match.end() :]):
             return []
-        part = asked["part"].lower()
-        named = list(self._parts(part))
-        if not named:
+        part = match["part"].lower()
+        parts = list(self._parts(part))
+        if not parts:
             return []
         noun = "lesson" if part in {"lesson", "unit", "section", "part"} else part
-        head = f"The book has {len(named)} {noun}{'' if len(named) == 1 else 's'}"
-        return [Line(text=f"{head}.", lesson=named[0][1]), *_itemised(named)]
+        head = f"The book has {len(parts)} {noun}{'' if len(parts) == 1 else 's'}"
+        return [Line(text=f"{head}.", lesson=parts[0][1]), *_items(parts)]
 
-    def listed(self, question: str) -> list[Line]:
+    def list_parts(self, question: str) -> list[Line]:
         """All modules, chapters or lessons."""
-        asked = _LIST.search(question)
-        if not asked or _names_a_part(question[asked.end() :]):
+        match = _LIST.search(question)
+        if not match or _names_a_part(question[match.end() :]):
             return []
         if telling_stems(question) - stems(f"{_OF_THE_BOOK} {_PARTS}"):
-            return []  # units of something else
-        return _itemised(list(self._parts((asked["part"] or asked["held"] or "chapter").lower())))
+            return []  # it asks for the units of something else
+        return _items(list(self._parts((match["part"] or match["held"] or "chapter").lower())))
 
     def inside(self, question: str) -> list[Line]:
         """The lessons of a chapter or module, the chapters of a module."""
-        if not (asked := _INSIDE.search(question)):
+        if not (match := _INSIDE.search(question)):
             return []
-        if asked["inner"].lower() == "chapter":
-            module = self._module_alone(asked["outer"])
-            chapters = [one for one in module.chapters if one.chapter and one.lessons] if module else []
-            return _itemised([(one.title, one.lessons[0]) for one in chapters])
-        if (found := self._chapter(question)) is not None:
-            return _itemised([(lesson.title, lesson) for lesson in found.lessons if lesson.lesson])
-        module = self._module_alone(asked["outer"])
-        parts = module.chapters if module else ()
-        return _itemised([(one.title, one) for chapter in parts for one in chapter.lessons if one.lesson])
+        if match["inner"].lower() == "chapter":
+            module = self._module_alone(match["outer"])
+            chapters = module.chapters if module else ()
+            return _items(
+                [(chapter.title, chapter.lessons[0]) for chapter in chapters if chapter.chapter and chapter.lessons]
+            )
+        if (chapter := self._chapter(question)) is not None:
+            return _items([(lesson.title, lesson) for lesson in chapter.lessons if lesson.lesson])
+        module = self._module_alone(match["outer"])
+        lessons = [lesson for chapter in module.chapters for lesson in chapter.lessons] if module else []
+        return _items([(lesson.title, lesson) for lesson in lessons if lesson.lesson])
 
-    def called(self, question: str) -> list[Line]:
-        """The title of a lesson, chapter or module that is named by its number."""
-        if not (asked := _CALLED.search(question)):
+    def numbered_title(self, question: str) -> list[Line]:
+        """The title of a lesson or chapter that the question names by its number."""
+        if not (match := _TITLE.search(question)):
             return []
-        number = asked["number"]
-        if asked["kind"].lower() == "lesson" and "." in number:
-            chapter, lesson = (int(part) for part in number.split("."))
-            found = [one for _, of, one in self.lessons if (of.chapter, one.lesson) == (chapter, lesson)]
-            return [Line(text=f"Lesson {number} is called “{one.title}”.", lesson=one) for one in found[:1]]
-        if asked["kind"].lower() == "chapter" and "." not in number:
-            chapters = [one for _, one in self.chapters if one.chapter == int(number) and one.lessons]
-            return [Line(text=f"Chapter {number} is “{one.title}”.", lesson=one.lessons[0]) for one in chapters[:1]]
+        number = match["number"]
+        if match["kind"].lower() == "lesson" and "." in number:
+            place = tuple(int(part) for part in number.split("."))
+            lessons = [lesson for _, chapter, lesson in self.lessons if (chapter.chapter, lesson.lesson) == place]
+            return [Line(text=f"Lesson {number} is called “{lesson.title}”.", lesson=lesson) for lesson in lessons[:1]]
+        if match["kind"].lower() == "chapter" and "." not in number:
+            chapters = [chapter for _, chapter in self.chapters if chapter.chapter == int(number) and chapter.lessons]
+            return [
+                Line(text=f"Chapter {number} is “{chapter.title}”.", lesson=chapter.lessons[0])
+                for chapter in chapters[:1]
+            ]
         return []
 
     def extreme(self, question: str) -> list[Line]:
-        """The first or last of the book."""
-        if not (asked := _EXTREME.search(question)) or _names_a_part(question[asked.end() :]):
+        """The first or last lesson, chapter or module of the book."""
+        if not (match := _EXTREME.search(question)) or _names_a_part(question[match.end() :]):
             return []
-        named = list(self._parts(asked["kind"].lower()))
-        if not named:
+        parts = list(self._parts(match["kind"].lower()))
+        if not parts:
             return []
-        title, lesson = named[0 if asked["end"].lower() == "first" else -1]
-        return [Line(text=f"The {asked['end'].lower()} {asked['kind'].lower()} is “{title}”.", lesson=lesson)]
+        title, lesson = parts[0 if match["end"].lower() == "first" else -1]
+        return [Line(text=f"The {match['end'].lower()} {match['kind'].lower()} is “{title}”.", lesson=lesson)]
 
     def neighbour(self, question: str) -> list[Line]:
         """What comes after, or before, a lesson or chapter."""
-        if not (asked := _NEIGHBOUR.search(question)):
+        if not (match := _NEIGHBOUR.search(question)):
             return []
-        way = asked["way"].lower()
+        way = match["way"].lower()
         if way.startswith(("follow", "preced")) and not _NAMES_PARTS.search(question):
-            return []  # rules and patterns are followed, too
+            return []  # "follows" is also said of rules and patterns
         step = -1 if "before" in way or "preced" in way else 1
         chapterwise = bool(re.search(r"\bchapter\b", question, re.IGNORECASE))
-        named = list(self._parts("chapter" if chapterwise else "lesson"))
-        titles = [title for title, _ in named]
-        numbered = self._chapter(asked["topic"]) if chapterwise else None
-        at = titles.index(numbered.title) if numbered else _best(titles, asked["topic"], lambda title: title)
+        parts = list(self._parts("chapter" if chapterwise else "lesson"))
+        titles = [title for title, _ in parts]
+        numbered = self._chapter(match["topic"]) if chapterwise else None
+        at = titles.index(numbered.title) if numbered else _best(titles, match["topic"], lambda title: title)
         if at is None:
             return []
-        if not 0 <= at + step < len(named):
+        if not 0 <= at + step < len(parts):
             if not _NAMES_PARTS.search(question):
-                return []  # it may well be about something else that a title happens to name
+                return []  # the title may match by chance
             end, kind = "first" if step < 0 else "last", "chapter" if chapterwise else "lesson"
-            return [Line(text=f"“{titles[at]}” is the {end} {kind} of the book.", lesson=named[at][1])]
-        title, lesson = named[at + step]
+            return [Line(text=f"“{titles[at]}” is the {end} {kind} of the book.", lesson=parts[at][1])]
+        title, lesson = parts[at + step]
         return [Line(text=f"“{title}” comes {'after' if step > 0 else 'before'} “{titles[at]}”.", lesson=lesson)]
 
     def where(self, question: str) -> list[Line]:
-        """The chapter or lesson whose title names a topic; what no title names is left to retrieval."""
-        if not (asked := _WHERE.search(question)):
+        """The chapter or lesson whose title names a topic. A topic that no title names is left to retrieval."""
+        if not (match := _WHERE.search(question)):
             return []
-        topic = telling_stems(asked["topic"] or asked["taught"] or "") - stems("taught covered discussed explained")
+        topic = telling_stems(match["topic"] or match["taught"] or "") - stems("taught covered discussed explained")
         if all(word.isdigit() for word in topic - stems("module chapter lesson book part unit section")):
-            return []  # only a part is named, no topic
-        found = [
+            return []  # the question names a part and no topic
+        matches = [
             (module, chapter, lesson)
             for module, chapter, lesson in self.lessons
             if topic and topic <= stems(f"{lesson.title} {chapter.title}")
         ]
         return [
             Line(text=f"“{lesson.title}” is in the chapter “{chapter.title}”.", lesson=lesson)
-            for _, chapter, lesson in found
+            for _, chapter, lesson in matches
         ]
 
     def _parts(self, part: str) -> Iterator[tuple[str, OutlineLesson]]:
@@ -211,49 +221,49 @@ class _Book:
                 if lesson.lesson or not chapter.chapter:
                     yield lesson.title, lesson
 
-    def _module(self, said: str) -> OutlineModule | None:
-        number = re.search(r"\bmodule (\d+)\b", said, re.IGNORECASE)
+    def _module(self, text: str) -> OutlineModule | None:
+        number = re.search(r"\bmodule (\d+)\b", text, re.IGNORECASE)
         if number and 1 <= int(number[1]) <= len(self._modules):
             return self._modules[int(number[1]) - 1]
-        at = _best(self._modules, said, lambda module: f"{module.title} {module.module}")
+        at = _best(self._modules, text, lambda module: f"{module.title} {module.module}")
         return None if at is None else self._modules[at]
 
-    def _module_alone(self, said: str) -> OutlineModule | None:
-        """The module that is named, where nothing else is asked of what is in it."""
-        module = self._module(said) if re.search(r"\bmodule\b", said, re.IGNORECASE) else None
+    def _module_alone(self, text: str) -> OutlineModule | None:
+        """The module that a text names, if the text has no other telling words."""
+        module = self._module(text) if re.search(r"\bmodule\b", text, re.IGNORECASE) else None
         if module is None:
             return None
-        more = telling_stems(said) - stems(f"{_PARTS} {_OF_THE_BOOK} {module.title} {module.module} belong contain")
+        more = telling_stems(text) - stems(f"{_PARTS} {_OF_THE_BOOK} {module.title} {module.module} belong contain")
         return None if any(not word.isdigit() for word in more) else module
 
-    def _chapter(self, said: str) -> OutlineChapter | None:
+    def _chapter(self, text: str) -> OutlineChapter | None:
         numbered = [chapter for _, chapter in self.chapters if chapter.chapter]
-        if number := re.search(r"\bchapter (\d+)\b", said, re.IGNORECASE):
+        if number := re.search(r"\bchapter (\d+)\b", text, re.IGNORECASE):
             return next((chapter for chapter in numbered if chapter.chapter == int(number[1])), None)
-        ordinal = re.search(rf"\b({'|'.join(_ORDINALS)}|last) chapter\b", said, re.IGNORECASE)
+        ordinal = re.search(rf"\b({'|'.join(_ORDINALS)}|last) chapter\b", text, re.IGNORECASE)
         if ordinal and numbered:
             at = -1 if ordinal[1].lower() == "last" else _ORDINALS.index(ordinal[1].lower())
             return numbered[at] if at < len(numbered) else None
-        if "chapter" not in said.lower():
+        if "chapter" not in text.lower():
             return None
-        best = _best(numbered, said.lower().rpartition("chapter")[2], lambda chapter: chapter.title)
+        best = _best(numbered, text.lower().rpartition("chapter")[2], lambda chapter: chapter.title)
         return None if best is None else numbered[best]
 
 
-def _shortened(lines: list[Line]) -> list[Line]:
-    """No more than a reader wants, and how many more there are."""
-    if len(lines) <= MOST_LINES:
+def _shorten(lines: list[Line]) -> list[Line]:
+    """At most `MAX_LINES` lines; the last one says how many more there are."""
+    if len(lines) <= MAX_LINES:
         return lines
-    left = len(lines) - MOST_LINES + 1
-    return [*lines[: MOST_LINES - 1], Line(text=f"… and {left} more.", lesson=lines[MOST_LINES - 1].lesson)]
+    remaining = len(lines) - MAX_LINES + 1
+    return [*lines[: MAX_LINES - 1], Line(text=f"… and {remaining} more.", lesson=lines[MAX_LINES - 1].lesson)]
 
 
-def _itemised(named: Sequence[tuple[str, OutlineLesson]]) -> list[Line]:
-    return [Line(text=f"- {title}", lesson=lesson) for title, lesson in named]
+def _items(parts: Sequence[tuple[str, OutlineLesson]]) -> list[Line]:
+    return [Line(text=f"- {title}", lesson=lesson) for title, lesson in parts]
 
 
 def _names_a_part(rest: str) -> bool:
-    """Whether the question goes on to one module, chapter or lesson: then it is not about the whole book."""
+    """Whether the rest of a question names a module, chapter or lesson: then it is not about the whole book."""
     return bool(
         re.search(
             r"\b(?:of|in|does) (?:the )?(?:\w+ )?(?:module|chapter|lesson)\b|\b(?:module|chapter) \d",
@@ -263,17 +273,17 @@ def _names_a_part(rest: str) -> bool:
     )
 
 
-def _best(items: Sequence[T], said: str, title: Callable[[T], str]) -> int | None:
-    """The item whose title shares most words with what was said; None where none shares any, or two share as many."""
-    asked = telling_stems(said) - stems("lesson chapter module one about on book")
-    shared = [len(asked & stems(title(item))) for item in items]
+def _best(items: Sequence[T], text: str, title: Callable[[T], str]) -> int | None:
+    """The place of the item whose title shares most words with a text; None if there is none, or a tie."""
+    words = telling_stems(text) - stems("lesson chapter module one about on book")
+    shared = [len(words & stems(title(item))) for item in items]
     most = max(shared, default=0)
     return shared.index(most) if most and shared.count(most) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutlineAnswer:
-    """What the outline says."""
+    """An answer from the outline, with its citations."""
 
     text: str
     citations: tuple[Citation, ...]
@@ -300,5 +310,5 @@ async def outline_answer(question: str, desk: TurnDesk) -> OutlineAnswer | None:
         statements.append(Statement(text=text, citations=(number,), verdict="supported", support=1.0))
     if not statements:
         return None
-    text = "\n".join(one.text for one in statements)
+    text = "\n".join(statement.text for statement in statements)
     return OutlineAnswer(text=text, citations=tuple(citations), statements=tuple(statements))

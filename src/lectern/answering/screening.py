@@ -1,6 +1,6 @@
-"""Before anything is spent: a message that tries to turn the model, or asks for what is not the book's, is refused; and
-so is one that asks nothing of the book. Patterns are narrow: a question about a book must never trip over them,
-because everything behind this line holds without it."""
+"""Refuses messages before anything is searched: attempts to override the instructions, requests for what is not in the
+book, and small talk. The patterns are narrow, so that they never match a question about a book. The later checks do not
+rely on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROLE = re.compile(
     r"|^\s*(?:system|assistant)\s*:|\bpretend (?:that )?you (?:are|have) no",
     re.IGNORECASE | re.MULTILINE,
 )
-_OTHERS = re.compile(
+_OTHER_READERS = re.compile(
     r"\b(?:other|another|different) (?:users?|tenants?|readers?|customers?)(?:'s|s')? "
     r"(?:books?|data|conversations?|threads?|questions?)\b",
     re.IGNORECASE,
@@ -40,8 +40,8 @@ _SMALL_TALK = re.compile(
 )
 
 
-def screened(message: str) -> RefusalReason | None:
-    """Why a message is refused unread, or None."""
-    if any(pattern.search(message) for pattern in (_OVERRIDE, _EXTRACT, _ROLE, _OTHERS)):
+def screen(message: str) -> RefusalReason | None:
+    """The reason to refuse a message without a search, or None."""
+    if any(pattern.search(message) for pattern in (_OVERRIDE, _EXTRACT, _ROLE, _OTHER_READERS)):
         return "blocked"
     return "off_topic" if _SMALL_TALK.match(message) else None

@@ -1,4 +1,4 @@
-"""One reply, rendered as each of the design documents has it. No view decides anything."""
+"""A reply in the formats of the design documents. Views only format; they make no decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lectern.domain.replies import Answer, Citation, Reply
 from lectern.text.markers import renumbered
 
 NOTHING_FOUND = "No relevant content found in the book."
-RELEVANT = 0.3  # the fifth document's least score of a relevant result
+MIN_RELEVANT_SCORE = 0.3  # the fifth document's lowest score of a relevant result
 
 
 def format_for_agent(hits: Sequence[Hit]) -> str:
@@ -35,19 +35,21 @@ def format_with_sources(reply: Reply) -> str:
     """The reply's text with its sources below."""
     if not isinstance(reply, Answer):
         return reply.text
-    return reply.text + _footer([(one.url, one.hit.similarity) for one in reply.citations])
+    return reply.text + _footer([(citation.url, citation.hit.similarity) for citation in reply.citations])
 
 
 def _footer(sources: Sequence[tuple[str, float]]) -> str:
     if not sources:
         return ""
     lines = [f"[{number}] {url} (score: {score:.2f})" for number, (url, score) in enumerate(sources, start=1)]
-    return "\n".join(["", "", "---", "**Sources:**", *lines])  # the empty line: else `---` makes a heading of the text
+    return "\n".join(
+        ["", "", "---", "**Sources:**", *lines]
+    )  # without the empty line `---` would make the text a heading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkMetadata:
-    """Where a retrieved chunk is from, as the fourth document has it."""
+    """The place of a retrieved chunk, as in the fourth document."""
 
     chapter: str
     section: str
@@ -69,7 +71,7 @@ class RetrievalResult:
 
 
 def retrieval_result(findings: Findings, metrics: ConfidenceMetrics) -> RetrievalResult:
-    """What a search found, in that view."""
+    """The findings of a search as the fourth document's `RetrievalResult`."""
     scores = tuple(hit.similarity for hit in findings.hits)
     return RetrievalResult(
         chunks=tuple(hit.chunk.text for hit in findings.hits),
@@ -115,13 +117,13 @@ class AgentResponse:
 
 
 def agent_response(reply: Reply) -> AgentResponse:
-    """The reply in that view: pages are named in the text, `[Source: Page Title]`."""
+    """The reply as the fifth document's `AgentResponse`; the text names pages as `[Source: Page Title]`."""
     account, metrics = reply.account, reply.account.metrics
-    cited: tuple[Citation, ...] = reply.citations if isinstance(reply, Answer) else ()
-    pages = {one.hit.chunk.parent_doc_id: one.hit.chunk for one in cited}
-    none = metrics.num_chunks == 0
+    citations: tuple[Citation, ...] = reply.citations if isinstance(reply, Answer) else ()
+    pages = {citation.hit.chunk.parent_doc_id: citation.hit.chunk for citation in citations}
+    no_hits = metrics.num_chunks == 0
     return AgentResponse(
-        answer=_named(reply.text, cited),
+        answer=_with_page_titles(reply.text, citations),
         citations=tuple(
             PageCitation(page_title=page.page_title, page_url=page.url.partition("#")[0], module_name=page.module)
             for page in pages.values()
@@ -130,13 +132,13 @@ def agent_response(reply: Reply) -> AgentResponse:
         retrieval_time_ms=account.timings.retrieval_time_ms,
         generation_time_ms=account.timings.generation_time_ms,
         total_time_ms=account.timings.total_time_ms,
-        confidence="none" if none else "high" if metrics.confidence_level in {"high", "medium"} else "low",
-        has_relevant_results=metrics.max_similarity >= RELEVANT,
+        confidence="none" if no_hits else "high" if metrics.confidence_level in {"high", "medium"} else "low",
+        has_relevant_results=metrics.max_similarity >= MIN_RELEVANT_SCORE,
     )
 
 
 def failed_response(query: str, error: str) -> AgentResponse:
-    """The same view of a turn that has no reply."""
+    """The fifth document's `AgentResponse` for a turn that failed."""
     return AgentResponse(
         answer="",
         citations=(),
@@ -150,8 +152,8 @@ def failed_response(query: str, error: str) -> AgentResponse:
     )
 
 
-def _named(text: str, cited: Sequence[Citation]) -> str:
-    titles = {one.number: one.hit.chunk.page_title for one in cited}
+def _with_page_titles(text: str, citations: Sequence[Citation]) -> str:
+    titles = {citation.number: citation.hit.chunk.page_title for citation in citations}
     marked = renumbered(text, lambda number: number if number in titles else None)
     for number, title in titles.items():
         marked = marked.replace(f"[{number}]", f"[Source: {title}]")

@@ -24,7 +24,7 @@ from lectern.domain.replies import (
     LookUp,
     NearestLesson,
     Refusal,
-    Removed,
+    Removals,
     Replied,
     Reply,
     ReplyEvent,
@@ -126,7 +126,7 @@ def _neighbour(neighbour: Neighbour, beside: Chunk) -> Chunk:
 def reply_from(response: ChatResponse, question: str) -> Reply:
     """An answer or a refusal; the chunks behind its citations without their text, of which there is the passage."""
     account = _account(response, question)
-    removed = Removed(**response.removed.model_dump())
+    removed = Removals(**response.removed.model_dump())
     considered = tuple(_considered(hit, response.book_id) for hit in response.considered)
     if response.reason is not None:
         return Refusal(

@@ -137,7 +137,7 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closi
         confidential=Confidential(
             [answerer.instructions],
             [secret.get_secret_value() for secret in secrets if secret is not None],
-            known=INSTRUCTIONS,
+            public_text=INSTRUCTIONS,
         ),
         rules=AnsweringRules(
             refusal=settings.refusal,

@@ -46,7 +46,7 @@ class Answerability:
 
     locator: AnswerLocator
 
-    async def at(
+    async def adjust(
         self, question: str, hits: Sequence[Hit], metrics: ConfidenceMetrics, language: str
     ) -> ConfidenceMetrics:
         """The metrics, less sure where these passages, the best of the ranking, hardly answer; as they were where the

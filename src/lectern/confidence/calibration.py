@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from lectern.confidence.self_questions import MOST, covered_questions, far_questions, foreign_questions, mixed_questions
-from lectern.confidence.signals import FIELD, NAMES, Signals, chosen, signals_of
+from lectern.confidence.signals import CONFIDENCE_HITS, NAMES, Signals, signal_values, signals_of
 from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, StampedChunk
 from lectern.domain.errors import BadInput, ConfigError, OtherSignals
@@ -88,7 +88,7 @@ class Calibration:
 
     def of(self, signals: Signals) -> float:
         """The probability that signals stand for; they must be of this calibration's scale."""
-        values = chosen(signals, self.signals)
+        values = signal_values(signals, self.signals)
         total = self.intercept + math.fsum(weight * value for weight, value in zip(self.weights, values, strict=True))
         return 1 / (1 + math.exp(-min(max(total, -SURE), SURE)))
 
@@ -184,7 +184,7 @@ def fit(
     if not any(row.covered for row in rows) or all(row.covered for row in rows):
         raise BadInput("a calibration needs covered and uncovered questions; this list has only one of the two")
     names = tuple(signals)
-    values = np.array([chosen(row.signals, names) for row in rows])
+    values = np.array([signal_values(row.signals, names) for row in rows])
     labels = np.array([float(row.covered) for row in rows])
     say = np.array([row.weight for row in rows])
     for label in (0.0, 1.0):  # neither class outvotes the other
@@ -411,7 +411,7 @@ async def _ask(
             )
     rows = []
     for number, one in enumerate(asked, start=1):
-        found = await library.search(one.text, book=book_id, limit=FIELD)
+        found = await library.search(one.text, book=book_id, limit=CONFIDENCE_HITS)
         gold = next((hit.similarity for hit in found.hits if one.chunk_id in (hit.chunk.id, None)), None)
         if one.chunk_id is not None and scale.n:
             gold = None  # readers' questions set the floor; sentences with foreign words in them lie lower

@@ -13,7 +13,7 @@ from lectern.domain.evidence import Hit
 from lectern.text.everyday import telling
 from lectern.text.words import one_edit, parts_of, stem, telling_stems
 
-FIELD = 10  # hits that the signals are taken from
+CONFIDENCE_HITS = 10  # hits that the signals are taken from
 WINDOW = 40  # words that stand "together": two or three sentences
 SOFT_WEIGHT = 0.7  # of a word that is there in another shape
 NEIGHBOURS = 2  # words apart, at most, for a pair to be a pair
@@ -67,7 +67,7 @@ class _Wording:
 
 def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: float = 1.0) -> Signals:
     """The signals of a question; cosines are stretched so that `zero` counts 0 and `one` 1."""
-    hits = field[:FIELD]
+    hits = field[:CONFIDENCE_HITS]
     if not hits:
         return NOTHING
     similarities = [min(max((hit.similarity - zero) / (one - zero), 0.0), 1.0) for hit in hits]
@@ -85,7 +85,7 @@ def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: f
     )
 
 
-def chosen(signals: Signals, names: Iterable[str]) -> tuple[float, ...]:
+def signal_values(signals: Signals, names: Iterable[str]) -> tuple[float, ...]:
     """Some of the signals, in this order."""
     by_name = dict(zip(NAMES, astuple(signals), strict=True))
     return tuple(by_name[name] for name in names)

@@ -53,7 +53,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removed:
+class Removals:
     """Counts of what was removed from a draft."""
 
     invented_citations: int = 0  # markers we never issued
@@ -115,7 +115,7 @@ class Answer:
     citations: tuple[Citation, ...]
     statements: tuple[Statement, ...]
     considered: tuple[Hit, ...]  # handed out, not cited
-    removed: Removed
+    removed: Removals
     account: Account
     kind: Literal["answer"] = "answer"
 
@@ -130,7 +130,7 @@ class Refusal:
     outside_scope: tuple[NearestLesson, ...]  # lessons that have it, which the reader's filters hide
     other_books: tuple[str, ...]  # books that cover the question
     considered: tuple[Hit, ...]
-    removed: Removed
+    removed: Removals
     account: Account
     kind: Literal["refusal"] = "refusal"
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from lectern.answering.offline.writer import OfflineWriter
-from lectern.answering.outgoing import unlinked
+from lectern.answering.outgoing import without_links
 from lectern.domain.errors import BadInput, SourceError
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Answer
@@ -282,7 +282,7 @@ def _bare(text: str) -> str:
 
 
 def _even(text: str) -> str:
-    return " ".join(unlinked(text).split())
+    return " ".join(without_links(text).split())
 
 
 def summary(found: Answers) -> dict[str, Any]:

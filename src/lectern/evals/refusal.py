@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from lectern.confidence.answerability import Answerability
 from lectern.confidence.policies import policy_for
 from lectern.confidence.scores import auroc, ece, interval, share_below
-from lectern.confidence.signals import FIELD
+from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.errors import BadInput, SourceError
 from lectern.domain.evidence import LOW
 from lectern.domain.scope import QUERY_LENGTH
@@ -243,12 +243,12 @@ async def _ask(
     bench: Bench, questions: RefusalSet, policy: ConfidencePolicy, look: Answerability | None, advance: Advance
 ) -> list[Outcome]:
     async def one(asked: Asked) -> Outcome:
-        found = await bench.lectern.search(asked.text, book=asked.book_id, limit=FIELD)
+        found = await bench.lectern.search(asked.text, book=asked.book_id, limit=CONFIDENCE_HITS)
         handed = [hit for hit in found.hits if hit.similarity >= (policy.floor or 0.0)][:HANDED]
         metrics = policy.measure(asked.text, found.hits, handed)
         if metrics.should_answer and look is not None:
             best = [hit for hit in found.hits if hit.similarity >= (policy.floor or 0.0)]
-            metrics = await look.at(asked.text, best, metrics, found.language)
+            metrics = await look.adjust(asked.text, best, metrics, found.language)
         return Outcome(
             id=asked.id,
             tier=asked.tier,

@@ -1,6 +1,6 @@
 """How likely a quote is to answer a question: a weighted sum of signals, turned into probabilities that add up to one
-over all candidates. The weights were fitted on questions with known answers (`scripts/fit_offline.py`) and lie beside
-this file. Rarity, nearness and length are all relative to the candidates at hand, so nothing here knows any book."""
+over all candidates. The weights were fitted on questions with known answers (`scripts/fit_offline.py`) and are in
+`ranking.json`. Rarity and similarity are relative to the other candidates, so nothing here depends on a book."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Signals = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A quote that may answer, and where it stands."""
+    """A quote that may answer, and its place."""
 
     quote: Quote
     number: int  # of its passage
@@ -40,7 +40,7 @@ class Candidate:
 
     @property
     def context(self) -> str:
-        """The quote with what stands above it; a row means nothing without its head."""
+        """The quote with its heading; a row or listing also with the text before it, without which it means little."""
         before = self.quote.before if self.quote.kind in ("row", "code") else ""
         return "\n".join(part for part in (self.heading, before, self.quote.text) if part)
 
@@ -59,15 +59,15 @@ class Shortlist:
         self._numbers = _NUMBER.findall(question)
 
     def overlaps(self) -> list[float]:
-        """The share of the question's words that each quote has, rare ones counting more."""
+        """The share of the question's words that each quote has; rare words count more."""
         return [self._shared(words) for words in self._stems]
 
-    def adds(self, text: str, other: str) -> bool:
-        """Whether a text shares words with the question that another one lacks."""
-        return self._shared(stems(text) | stems(other)) > self._shared(stems(other))
+    def adds(self, text: str, base: str) -> bool:
+        """Whether a text has words of the question that `base` lacks."""
+        return self._shared(stems(text) | stems(base)) > self._shared(stems(base))
 
     def signals(self, cosines: Sequence[float]) -> list[Signals]:
-        """For each quote, what speaks for or against it; `cosines` say how near it is in meaning."""
+        """The signals of each quote; `cosines` are those of the quotes and the question."""
         by_cosine = sorted(range(len(cosines)), key=lambda place: -cosines[place])
         nearness = {place: -math.log(1 + rank) for rank, place in enumerate(by_cosine)}
         echoes = {(entry.number, entry.quote.place) for entry in self.candidates if self._echoes(entry.quote)}
@@ -108,20 +108,20 @@ class Shortlist:
         }
 
     def _echoes(self, quote: Quote) -> bool:
-        """Whether it tells nothing that the question does not say itself, as where a question quotes the book."""
+        """Whether it says nothing beyond the question, as when a question quotes the book."""
         return len(telling_stems(quote.text) - self._weights.keys()) < MIN_NEW_WORDS
 
     def _shared(self, words: set[str]) -> float:
         return sum(weight for word, weight in self._weights.items() if word in words) / self._total
 
     def _shared_loosely(self, words: set[str]) -> float:
-        """Also counts forms of one word that a stemmer keeps apart: origin and originate."""
+        """The weighted share of the question's words, with forms that a stemmer does not join: origin, originate."""
         prefixes = {word[:SHARED_PREFIX] for word in words if len(word) >= SHARED_PREFIX}
         return sum(weight for word, weight in self._weights.items() if word[:SHARED_PREFIX] in prefixes) / self._total
 
 
 def probabilities(signals: Sequence[Signals], weights: Mapping[str, float]) -> list[float]:
-    """How likely each of these quotes is the one that answers; together 1."""
+    """The probability of each quote to be the one that answers; they add up to 1."""
     scores = [sum(weights.get(name, 0.0) * value for name, value in values.items()) for values in signals]
     top = max(scores, default=0.0)
     raised = [math.exp(score - top) for score in scores]
@@ -129,14 +129,14 @@ def probabilities(signals: Sequence[Signals], weights: Mapping[str, float]) -> l
     return [value / total for value in raised]
 
 
-def cosine(vector: Vector, other: Vector) -> float:
-    """How near two vectors are in direction."""
-    length = math.hypot(*vector) * math.hypot(*other)
-    return sum(map(mul, vector, other)) / length if length else 0.0
+def cosine(first: Vector, second: Vector) -> float:
+    """The cosine of two vectors."""
+    length = math.hypot(*first) * math.hypot(*second)
+    return sum(map(mul, first, second)) / length if length else 0.0
 
 
 @cache
 def fitted_weights() -> Mapping[str, float]:
-    """The weights of the signals."""
+    """The fitted weights of the signals."""
     weights: dict[str, float] = json.loads(WEIGHTS.read_text(encoding="utf-8"))["weights"]
     return weights

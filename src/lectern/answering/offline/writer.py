@@ -1,5 +1,5 @@
-"""The answerer that needs no key: it answers with the book's own best pieces, each cited, and adds no word of its own.
-What passages say is ranked and quoted and never obeyed, so an instruction planted in a lesson is one more sentence."""
+"""The answerer that needs no key: it quotes the best pieces of the book, each with a citation, and adds no words.
+Passages are ranked and quoted, never obeyed: an instruction planted in a lesson is treated as any other sentence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REFERENCE = re.compile(  # says where, not what: `See [lesson 1.2](…).`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Choice:
-    """A candidate for the reply, with what has to stand before it."""
+    """A candidate for the reply, with the text that must come before it."""
 
     candidate: Candidate
     before: str = ""
@@ -49,7 +49,7 @@ class _Choice:
 
 
 class OfflineWriter:
-    """Quotes what most likely answers."""
+    """Quotes the pieces that most likely answer."""
 
     model = MODEL_NAME
 
@@ -58,7 +58,7 @@ class OfflineWriter:
         self._locator = locator
 
     async def write(self, question: str, passages: Sequence[Passage]) -> str:
-        """The best quotes with their passages' numbers, or nothing where none has to do with the question."""
+        """The best quotes with their passages' numbers, or an empty text if no quote is related to the question."""
         shortlist = await self.shortlist(question, passages)
         if not shortlist.candidates:
             return ""
@@ -67,7 +67,7 @@ class OfflineWriter:
         ranked = sorted(range(len(chances)), key=lambda place: (-chances[place], place))
         if _is_unrelated(signals[ranked[0]]):
             return ""
-        return _rendered(_choose([(shortlist.candidates[place], chances[place]) for place in ranked], shortlist))
+        return _render(_choose([(shortlist.candidates[place], chances[place]) for place in ranked], shortlist))
 
     async def shortlist(self, question: str, passages: Sequence[Passage]) -> Shortlist:
         """The question with the quotes that share most with it or seem to answer it, in their order."""
@@ -83,7 +83,7 @@ class OfflineWriter:
         return Shortlist(question, [candidates[place] for place in sorted(best)])
 
     async def signals(self, shortlist: Shortlist) -> list[Signals]:
-        """What speaks for each candidate."""
+        """The signals of each candidate."""
         (target,) = await self._embedder.embed([shortlist.question], purpose="question")
         windows = [self._embedder.passages((), candidate.context)[0] for candidate in shortlist.candidates]
         vectors = await self._embedder.embed(windows, purpose="passage")
@@ -91,11 +91,11 @@ class OfflineWriter:
 
 
 def _candidates(question: str, passages: Sequence[Passage], odds: Sequence[Sequence[float]]) -> list[Candidate]:
-    """All that could be quoted; code only where it was asked for, by kind or by name."""
+    """All quotes that may answer; code only if the question asks for code or names an identifier."""
     code = asks_for_code(question) or names_identifier(question)
     return [
         Candidate(
-            # the book's own footnotes would read as our citations
+            # footnotes of the book would look like our citations
             quote=replace(quote, before="")
             if has_marker(quote.before) or _REFERENCE.fullmatch(quote.before)
             else quote,
@@ -118,13 +118,13 @@ def _is_unrelated(signals: Signals) -> bool:
 
 
 def _choose(ranked: Sequence[tuple[Candidate, float]], shortlist: Shortlist) -> list[_Choice]:
-    """The most likely quote, then others as long as their chance is worth their length."""
+    """The most likely quote, then further quotes that are likely enough for their length."""
     choices: list[_Choice] = []
     for candidate, chance in ranked:
         quote = candidate.quote
-        room = MAX_REPLY_WORDS - sum(choice.words for choice in choices)
+        words_left = MAX_REPLY_WORDS - sum(choice.words for choice in choices)
         worthwhile = chance >= max(MIN_FURTHER_PROBABILITY, MIN_PROBABILITY_PER_WORD * quote.words)
-        if choices and (not worthwhile or quote.words > room or _repeats(quote, choices)):
+        if choices and (not worthwhile or quote.words > words_left or _repeats(quote, choices)):
             continue
         if quote.kind == "code" and sum(choice.candidate.quote.kind == "code" for choice in choices) == MAX_LISTINGS:
             continue
@@ -135,19 +135,19 @@ def _choose(ranked: Sequence[tuple[Candidate, float]], shortlist: Shortlist) -> 
         ):
             before = ""
         choice = _Choice(candidate=candidate, before=before)
-        if choice.words > room:
-            if choices:  # without the sentence it depends on it is better left out
+        if choice.words > words_left:
+            if choices:  # it is left out, because it cannot be understood without the sentence before it
                 continue
             choice = _Choice(candidate=candidate)
         choices.append(choice)
         if len(choices) == MAX_QUOTES:
             break
-    first, *others = choices
-    return [first, *sorted(others, key=lambda choice: (choice.candidate.number, choice.candidate.quote.place))]
+    first, *further = choices
+    return [first, *sorted(further, key=lambda choice: (choice.candidate.number, choice.candidate.quote.place))]
 
 
 def _needed_before(quote: Quote, shortlist: Shortlist) -> str:
-    """What must be quoted with it, if anything."""
+    """The text that must be quoted before a quote, if any."""
     match quote.kind:
         case "sentence":
             return quote.before if quote.leans else ""
@@ -163,14 +163,17 @@ def _needed_before(quote: Quote, shortlist: Shortlist) -> str:
 
 
 def _repeats(quote: Quote, choices: Sequence[_Choice]) -> bool:
-    """Whether the reply says this already."""
+    """Whether the reply already says what a quote says."""
     words = stems(quote.text)
     texts = [text for choice in choices for text in (choice.candidate.quote.text, choice.before) if text]
-    return any(len(words & other) >= REPETITION_SHARE * min(len(words), len(other)) for other in map(stems, texts))
+    return any(
+        len(words & quote_words) >= REPETITION_SHARE * min(len(words), len(quote_words))
+        for quote_words in map(stems, texts)
+    )
 
 
-def _rendered(choices: Sequence[_Choice]) -> str:
-    """The reply: sentences run on, everything else stands apart; each piece carries its number."""
+def _render(choices: Sequence[_Choice]) -> str:
+    """The reply: sentences form paragraphs, everything else is a block; each piece has its number."""
     blocks: list[str] = []
     running = False
     for choice in choices:
@@ -178,7 +181,9 @@ def _rendered(choices: Sequence[_Choice]) -> str:
         prose = [choice.before] if choice.before and quote.kind != "row" else []
         prose += [quote.text] if quote.kind in ("sentence", "item") else []
         for text in prose:
-            blocks[-1:] = [f"{blocks[-1]}{_marked(text, mark)}"] if running else [*blocks[-1:], _marked(text, mark)]
+            blocks[-1:] = (
+                [f"{blocks[-1]}{_with_number(text, mark)}"] if running else [*blocks[-1:], _with_number(text, mark)]
+            )
             running = True
         if quote.kind not in ("sentence", "item"):
             blocks.append(_block(choice, mark))
@@ -186,8 +191,8 @@ def _rendered(choices: Sequence[_Choice]) -> str:
     return "\n\n".join(block.strip() for block in blocks)
 
 
-def _marked(text: str, mark: str) -> str:
-    """A piece of prose and its number; several where it will be read as several sentences, each checked by itself."""
+def _with_number(text: str, mark: str) -> str:
+    """Prose with a number after each sentence, because each sentence is checked by itself."""
     stream = SentenceStream()
     pieces = [piece.text for piece in (*stream.feed(text), *stream.flush())]
     # What ends in no full stop, such as a lead-in, ends its line.
@@ -195,12 +200,12 @@ def _marked(text: str, mark: str) -> str:
 
 
 def _block(choice: _Choice, mark: str) -> str:
-    """A listing, a list or a row, as it stands apart from the sentences."""
+    """A listing, a list or a row as a block with its number."""
     quote = choice.candidate.quote
     if quote.kind == "code":
         fence = "~~~" if "```" in quote.text else "```"
         return f"{fence}{quote.language}\n{dedent(quote.text)}\n{fence}\n{mark}"
     if quote.kind == "list":
-        lead_in, *items = (_marked(part, mark).strip() for part in quote.parts)
+        lead_in, *items = (_with_number(part, mark).strip() for part in quote.parts)
         return "\n\n".join((lead_in, "\n".join(items)))
-    return "\n\n".join(_marked(row, mark).strip() for row in (choice.before, quote.text) if row)
+    return "\n\n".join(_with_number(row, mark).strip() for row in (choice.before, quote.text) if row)
