@@ -28,10 +28,10 @@ class Sure:
     confidence: float
     floor: float | None = None
 
-    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
+    def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
         """The evidence's own metrics, but for the decision."""
         level = level_of(self.confidence)
-        measured = policy_for("relevance", "any").measure(question, field, handed)
+        measured = policy_for("relevance", "any").measure(question, field, hits)
         sure = level != "insufficient"
         return replace(measured, confidence=self.confidence, confidence_level=level, should_answer=sure)
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.confidence.answerability import (
-    MOST_PARTS,
+    MAX_PARTS,
     WEIGHTS,
     Answerability,
-    _named,
+    _name_share,
     asks,
-    learnt,
+    fitted_weights,
     parts_of,
     probability,
 )
@@ -132,7 +132,7 @@ def test_several_questions_are_looked_at_one_by_one() -> None:
     assert parts_of("It stops. Why? Is it broken?") == ["It stops. Why? Is it broken?", "Is it broken?"]
     assert parts_of("What is new in 2.0? (node.js)") == ["What is new in 2.0? (node.js)", "What is new in 2.0?"]
     assert parts_of("What changed in version 2.0?") == ["What changed in version 2.0?"]
-    assert len(parts_of("Is it so? " * 9)) == 1 + MOST_PARTS
+    assert len(parts_of("Is it so? " * 9)) == 1 + MAX_PARTS
     assert parts_of("The pump stops, why?\n") == ["The pump stops, why?\n"]
 
 
@@ -165,7 +165,9 @@ def test_questions_are_told_from_subjects(text: str, expected: bool) -> None:
 )
 def test_names_of_the_question_are_looked_for(question: str, share: float) -> None:
     """Whole words that name something; beginnings of sentences and the asker name nothing."""
-    assert _named(question, "Gazebo is started from a launch file. Record with `ros2 bag`, and start again.") == share
+    assert (
+        _name_share(question, "Gazebo is started from a launch file. Record with `ros2 bag`, and start again.") == share
+    )
 
 
 async def test_the_number_of_passages_does_not_move_it() -> None:
@@ -188,11 +190,12 @@ def test_the_weights_are_those_of_the_signals() -> None:
     """Every weight speaks for an answer, none is missing, and the file says what it was fitted on."""
     made = json.loads(WEIGHTS.read_text(encoding="utf-8"))
 
-    assert learnt().keys() == {"intercept", "best", "second", "confidence", "named"}
-    assert all(weight > 0 for name, weight in learnt().items() if name != "intercept")
+    assert fitted_weights().keys() == {"intercept", "best", "second", "confidence", "named"}
+    assert all(weight > 0 for name, weight in fitted_weights().items() if name != "intercept")
     assert made["fitted_on"]["covered"] > 100
     assert (
-        probability(dict.fromkeys(("best", "second", "confidence", "named"), 0.0), {**learnt(), "intercept": 0}) == 0.5
+        probability(dict.fromkeys(("best", "second", "confidence", "named"), 0.0), {**fitted_weights(), "intercept": 0})
+        == 0.5
     )
 
 

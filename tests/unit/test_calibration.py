@@ -26,10 +26,10 @@ from lectern.confidence.calibration import (
     LabelledQuestion,
     calibrate,
     fit,
-    read,
+    read_calibration,
     remove_outdated,
-    shipped,
-    stored,
+    shipped_calibration,
+    stored_calibration,
     to_json,
 )
 from lectern.confidence.scores import auroc, ece, interval, log_loss
@@ -154,7 +154,7 @@ def test_json_keeps_every_digit(tmp_path: Path) -> None:
     exact = replace(MADE, weights=(1 / 3, 2.0**0.5), intercept=-0.1 - 0.2)
     (tmp_path / "c.json").write_text(to_json(exact), encoding="utf-8")
 
-    assert read(tmp_path / "c.json") == exact
+    assert read_calibration(tmp_path / "c.json") == exact
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_bad_file_is_refused_with_its_name_and_fault(change: dict, says: str, 
     file.write_text(json.dumps({**json.loads(to_json(MADE)), **change}), encoding="utf-8")
 
     with pytest.raises(ConfigError) as caught:
-        read(file)
+        read_calibration(file)
     assert str(file) in str(caught.value)
     assert says in str(caught.value)
     assert "lectern calibrate" in str(caught.value)
@@ -189,20 +189,20 @@ def test_what_is_no_json_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_bytes(content)
 
     with pytest.raises(ConfigError, match="is no calibration"):
-        read(tmp_path / "c.json")
+        read_calibration(tmp_path / "c.json")
 
 
 def test_shipped_parameters_load_and_name_their_embedders() -> None:
     """Each file is valid; the local one is fitted, the others say that they are not, and anything else gets words."""
-    names = {file.stem: read(file) for file in SHIPPED.glob("*.json")}
+    names = {file.stem: read_calibration(file) for file in SHIPPED.glob("*.json")}
 
     assert set(names) == {"local", "openai", "cohere", "generic"}
-    assert shipped(LOCAL) == names["local"]
-    assert shipped(LOCAL).n > 5000
+    assert shipped_calibration(LOCAL) == names["local"]
+    assert shipped_calibration(LOCAL).n > 5000
     for name in ("openai", "cohere"):
         assert "starting point" in names[name].notes
-        assert shipped(names[name].fingerprint) == names[name]
-    assert shipped("acme/new-model/64") == names["generic"]
+        assert shipped_calibration(names[name].fingerprint) == names[name]
+    assert shipped_calibration("acme/new-model/64") == names["generic"]
     assert names["generic"].fingerprint == GENERIC
     assert not {"best", "joint"} & set(names["generic"].signals)
 
@@ -211,9 +211,9 @@ def test_a_books_own_parameters_are_used_while_its_embedder_is_the_same(tmp_path
     """After a change of embedder they are not about this book's cosines any more."""
     (tmp_path / "book.json").write_text(to_json(MADE), encoding="utf-8")
 
-    assert stored(tmp_path, "book", "test/tiny/8") == MADE
-    assert stored(tmp_path, "book", "test/other/8") is None
-    assert stored(tmp_path, "other", "test/tiny/8") is None
+    assert stored_calibration(tmp_path, "book", "test/tiny/8") == MADE
+    assert stored_calibration(tmp_path, "book", "test/other/8") is None
+    assert stored_calibration(tmp_path, "other", "test/tiny/8") is None
 
 
 def test_parameters_of_another_version_are_left_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -222,11 +222,11 @@ def test_parameters_of_another_version_are_left_aside(tmp_path: Path, caplog: py
     file = tmp_path / "book.json"
     file.write_text(to_json(MADE).replace('"best"', '"margin"'), encoding="utf-8")
 
-    assert stored(tmp_path, "book", "test/tiny/8") is None
+    assert stored_calibration(tmp_path, "book", "test/tiny/8") is None
     assert "lectern calibrate" in caplog.text
     file.write_text(to_json(MADE).replace('"floor"', '"flaw"'), encoding="utf-8")
     with pytest.raises(ConfigError, match="is no calibration"):
-        stored(tmp_path, "book", "test/tiny/8")
+        stored_calibration(tmp_path, "book", "test/tiny/8")
 
 
 def test_only_what_no_version_of_today_reads_is_cleared_away(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_only_what_no_version_of_today_reads_is_cleared_away(tmp_path: Path) -> 
     remove_outdated(tmp_path, "book")
     file.write_text(to_json(MADE), encoding="utf-8")
     remove_outdated(tmp_path, "book")
-    assert stored(tmp_path, "book", "test/tiny/8") == MADE
+    assert stored_calibration(tmp_path, "book", "test/tiny/8") == MADE
 
     file.write_text(to_json(MADE).replace('"best"', '"margin"'), encoding="utf-8")
     remove_outdated(tmp_path, "book")
@@ -399,7 +399,7 @@ async def test_only_what_does_better_on_the_other_half_is_stored(fooled: bool, t
     assert (report.after.log_loss < report.before.log_loss) != fooled
     assert (report.stored is None) == fooled
     assert (report.now == report.was) == fooled
-    assert (stored(tmp_path, "b", LOCAL) is None) == fooled
+    assert (stored_calibration(tmp_path, "b", LOCAL) is None) == fooled
 
 
 async def test_calibrating_a_real_book_from_itself(tmp_path: Path) -> None:
@@ -418,7 +418,7 @@ async def test_calibrating_a_real_book_from_itself(tmp_path: Path) -> None:
     assert report.after.refusal_rate > 0.85
     assert again.now == report.now
     if report.after.log_loss < report.before.log_loss:
-        assert stored(folder, "sample", LOCAL) == report.now
+        assert stored_calibration(folder, "sample", LOCAL) == report.now
     else:
         assert report.stored is None
         assert list(folder.glob("*")) == []

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.confidence.calibration import shipped
-from lectern.confidence.policies import Bar, Calibrated, Relevance, Thresholds, diversity, level_of, policy_for
+from lectern.confidence.calibration import shipped_calibration
+from lectern.confidence.policies import Calibrated, LevelMinimum, Relevance, Thresholds, diversity, level_of, policy_for
 from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.errors import ConfigError
 from lectern.domain.evidence import Hit
@@ -17,7 +17,7 @@ from lectern.ports.answering import ConfidencePolicy
 from tests.making import chunk, hit, unit_vector
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
-POLICIES: list[ConfidencePolicy] = [Calibrated(calibration=shipped(LOCAL)), Thresholds(), Relevance()]
+POLICIES: list[ConfidencePolicy] = [Calibrated(calibration=shipped_calibration(LOCAL)), Thresholds(), Relevance()]
 QUESTION = "Which quality of service keeps the last message of a topic?"
 
 similarities = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -101,7 +101,9 @@ def test_thresholds_are_the_fourth_documents_table(average: float, count: int, l
 def test_thresholds_can_be_set() -> None:
     """Other numbers, the same rule; numbers in the wrong order are refused."""
     lenient = Thresholds(
-        high=Bar(similarity=0.5, chunks=2), medium=Bar(similarity=0.4, chunks=1), low=Bar(similarity=0.3, chunks=1)
+        high=LevelMinimum(similarity=0.5, chunks=2),
+        medium=LevelMinimum(similarity=0.4, chunks=1),
+        low=LevelMinimum(similarity=0.3, chunks=1),
     )
 
     assert lenient.measure(QUESTION, (), hits([0.5, 0.5])).confidence_level == "high"
@@ -109,7 +111,7 @@ def test_thresholds_can_be_set() -> None:
     refused = lenient.measure(QUESTION, (), hits([0.29]))
     assert (refused.confidence_level, refused.confidence) == ("insufficient", 0.29)
     with pytest.raises(ConfigError, match="fall"):
-        Thresholds(low=Bar(similarity=0.8, chunks=1))
+        Thresholds(low=LevelMinimum(similarity=0.8, chunks=1))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def test_every_policy_has_a_name_and_the_embedders_floor(name: str) -> None:
     policy = policy_for(name, LOCAL)
 
     assert type(policy).__name__.lower() == name
-    assert policy.floor == shipped(LOCAL).floor
+    assert policy.floor == shipped_calibration(LOCAL).floor
 
 
 def test_an_unknown_policy_is_refused_by_name() -> None:

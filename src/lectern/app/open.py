@@ -101,11 +101,11 @@ class Application:
     async def policy_of(self, book_id: str) -> ConfidencePolicy:
         """The confidence policy of a book: with the calibration that `calibrate` stored for it, else with the shipped
         one."""
-        from lectern.confidence.calibration import stored
+        from lectern.confidence.calibration import stored_calibration
         from lectern.confidence.policies import policy_for
 
         entry = await self.library.book(book_id)
-        calibration = stored(self.home.calibrations, book_id, entry.fingerprint)
+        calibration = stored_calibration(self.home.calibrations, book_id, entry.fingerprint)
         return policy_for(self.settings.confidence, entry.fingerprint, calibration, self.settings.thresholds)
 
     @property

@@ -1,6 +1,6 @@
-"""Answerability: a second look at the evidence, for a model that can only quote. A passage can be near to a question
-and still not answer it. The answer locator reads the best passages with the question. Its estimates are combined with
-the policy's confidence, and with whether the best passage contains the names in the question.
+"""Answerability: a second check of the evidence, for an answerer that can only quote. A passage can be similar to a
+question and still not answer it. The answer locator reads the best passages with the question. Its estimates are
+combined with the policy's confidence, and with whether the best passage contains the names in the question.
 `scripts/fit_answerability.py` makes the weights in `answerability.json`."""
 
 from __future__ import annotations
@@ -21,84 +21,89 @@ from lectern.ports.answering import AnswerLocator, Passage
 
 WEIGHTS = Path(__file__).with_name("answerability.json")
 ENGLISH = "en"
-PASSAGES = 5  # that are looked at, however many are handed out: the number must not move with what a reader asks for
-LEAST_WORDS = 2  # of a question among several
-MOST_PARTS = 3  # questions in one text that are looked at one by one
-SURE = 30.0  # log-odds beyond this say no more
+MAX_PASSAGES = 5  # fixed, so that confidence does not depend on the `top_k` of a request
+MIN_PART_WORDS = 2  # of a part that counts as a question
+MAX_PARTS = 3  # questions of one text that are also checked one by one
+MAX_EXPONENT = 30.0  # larger log-odds do not change the probability
 
-# A word that names: it has a digit, a capital letter inside or at its head, or is written as code.
+# A name: a word with a digit or a capital letter, or written as code.
 _NAME = re.compile(r"`([^`]+)`|(?<![\w'])([A-Za-z]*[A-Z0-9](?:[\w.-]*\w)?[+#]*)|\b(\w+_\w+)\b")
-_NO_NAMES = frozenset(("i", "ok"))
+_NOT_NAMES = frozenset(("i", "ok"))
 
 _ASKS = re.compile(
     r"(?i)\?|^\W*(?:and |but |so |ok(?:ay)?,? |hi,? )?(?:what|why|how|when|where|which|who|whom|whose"
     r"|is|are|was|were|do|does|did|can|could|should|would|will|has|have|may|must|am)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_FIRST = re.compile(r"(?:^|[.!?]\s+)\W*[A-Z]")  # capital because a sentence begins
+_SENTENCE_START = re.compile(r"(?:^|[.!?]\s+)\W*[A-Z]")  # a capital that does not mark a name
 
 Signals = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Answerability:
-    """Reads the evidence before anything is quoted from it."""
+    """Lowers the confidence if the evidence does not seem to answer the question."""
 
     locator: AnswerLocator
 
     async def adjust(
         self, question: str, hits: Sequence[Hit], metrics: ConfidenceMetrics, language: str
     ) -> ConfidenceMetrics:
-        """The metrics, less sure where these passages, the best of the ranking, hardly answer; as they were where the
-        finder cannot read, and where nothing is asked: whoever names a subject is shown what the book has on it."""
+        """The metrics, with a lower confidence if the best passages hardly answer the question. They are unchanged if
+        the locator cannot read the language, or if the text is no question: for a subject, the book's passages are
+        shown."""
         if not hits or not language.startswith(ENGLISH) or not asks(question):
             return metrics
-        if not readable(question, [hit.chunk.text for hit in hits[:PASSAGES]]):
+        if not readable(question, [hit.chunk.text for hit in hits[:MAX_PASSAGES]]):
             return metrics
         signals = await self.signals(question, hits, metrics.confidence)
-        confidence = min(metrics.confidence, probability(signals, learnt()))
+        confidence = min(metrics.confidence, probability(signals, fitted_weights()))
         level = level_of(confidence)
         return replace(metrics, confidence=confidence, confidence_level=level, should_answer=level != "insufficient")
 
     async def signals(self, question: str, hits: Sequence[Hit], confidence: float) -> Signals:
-        """What speaks for an answer being there."""
-        hits = hits[:PASSAGES]
+        """The signals that the passages answer the question."""
+        hits = hits[:MAX_PASSAGES]
         passages = [_passage(number, hit) for number, hit in enumerate(hits, start=1)]
-        askings = await asyncio.gather(*(locate(self.locator, part, passages) for part in parts_of(question)))
-        odds = [[max(each) for each in zip(*some, strict=True)] for some in zip(*askings, strict=True)]
-        by_passage = sorted((_together(some) for some in odds), reverse=True)
+        by_part = await asyncio.gather(*(locate(self.locator, part, passages) for part in parts_of(question)))
+        odds = [
+            [max(quote_odds) for quote_odds in zip(*passage_odds, strict=True)]
+            for passage_odds in zip(*by_part, strict=True)
+        ]
+        by_passage = sorted((_combined(passage_odds) for passage_odds in odds), reverse=True)
         best = max(range(len(hits)), key=lambda place: max(odds[place], default=CANNOT_ANSWER))
         chunk = hits[best].chunk
         return {
             "best": by_passage[0],
-            "second": by_passage[:2][-1],  # a book of one page has no second passage, and is none the worse for it
+            "second": by_passage[:2][-1],  # the best again if there is only one passage
             "confidence": _log_odds(confidence),
-            "named": _named(question, " ".join((*chunk.trail, chunk.text))),
+            "named": _name_share(question, " ".join((*chunk.trail, chunk.text))),
         }
 
 
 def asks(text: str) -> bool:
-    """Whether it is put as a question, not as a subject or an errand."""
+    """Whether a text is a question, not a subject or an instruction."""
     return _ASKS.search(text) is not None
 
 
 def parts_of(question: str) -> list[str]:
-    """The question, and where it is made of several, these too: a passage that answers one of them is one to show."""
+    """The question, followed by its parts if it consists of several: a passage that answers one part is worth
+    showing."""
     parts = [part for part in _SENTENCE.split(question.strip()) if part.endswith("?") and readable(part, ())]
-    asked = [part for part in parts if len(part.split()) >= LEAST_WORDS and part != question.strip()]
-    return [question, *asked[:MOST_PARTS]]
+    questions = [part for part in parts if len(part.split()) >= MIN_PART_WORDS and part != question.strip()]
+    return [question, *questions[:MAX_PARTS]]
 
 
 def probability(signals: Signals, weights: Mapping[str, float]) -> float:
-    """The logistic sum: how probable an answer is where covered and uncovered questions are as frequent as the weights
-    suppose."""
+    """The logistic sum: the probability of an answer if covered and uncovered questions are as frequent as in the
+    fit."""
     total = weights["intercept"] + math.fsum(weights[name] * value for name, value in signals.items())
-    return 1 / (1 + math.exp(-max(-SURE, min(SURE, total))))
+    return 1 / (1 + math.exp(-max(-MAX_EXPONENT, min(MAX_EXPONENT, total))))
 
 
 @cache
-def learnt() -> Mapping[str, float]:
-    """The weights that were fitted."""
+def fitted_weights() -> Mapping[str, float]:
+    """The fitted weights of the signals."""
     weights: dict[str, float] = json.loads(WEIGHTS.read_text(encoding="utf-8"))["weights"]
     return weights
 
@@ -108,12 +113,12 @@ def _passage(number: int, hit: Hit) -> Passage:
     return Passage(number=number, text=hit.chunk.text, heading=hit.chunk.section_title or page, page=page)
 
 
-def _together(odds: Sequence[float]) -> float:
-    """The log-odds that any of the quotes answers."""
+def _combined(odds: Sequence[float]) -> float:
+    """The log-odds that any quote of a passage answers."""
     top = max(odds, default=CANNOT_ANSWER)
     if top == CANNOT_ANSWER:
         return -MAX_LOG_ODDS
-    return top + math.log(math.fsum(math.exp(one - top) for one in odds))
+    return top + math.log(math.fsum(math.exp(value - top) for value in odds))
 
 
 def _log_odds(chance: float) -> float:
@@ -121,10 +126,10 @@ def _log_odds(chance: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-def _named(question: str, text: str) -> float:
-    """The share of the question's names that the passage has; 1 where it names nothing."""
-    lowered = _FIRST.sub(lambda found: found.group().lower(), question)
-    names = {next(filter(None, found)).lower() for found in _NAME.findall(lowered)} - _NO_NAMES
-    there = text.lower()
-    held = [re.search(rf"(?<!\w){re.escape(name)}(?!\w)", there) is not None for name in names]
-    return sum(held) / len(held) if held else 1.0
+def _name_share(question: str, text: str) -> float:
+    """The share of the question's names that a text has; 1 if the question has no names."""
+    lowered = _SENTENCE_START.sub(lambda match: match.group().lower(), question)
+    names = {next(filter(None, groups)).lower() for groups in _NAME.findall(lowered)} - _NOT_NAMES
+    lower_text = text.lower()
+    present = [re.search(rf"(?<!\w){re.escape(name)}(?!\w)", lower_text) is not None for name in names]
+    return sum(present) / len(present) if present else 1.0

@@ -1,11 +1,10 @@
-"""Calibration: what turns signals into a probability. Logistic regression, fitted for one embedder (its cosines have a
-scale of their own) and, by `lectern calibrate`, for one book. Fitting is deterministic, gives covered and uncovered
-questions the same say, never lets a signal count against the book, and where there is an earlier calibration moves away
-from it only as far as the questions insist.
+"""Calibration turns signals into a probability. It is a logistic regression, fitted for one embedder (embedders have
+different scales of cosines) and, by `lectern calibrate`, for one book. Fitting is deterministic. Covered and uncovered
+questions have the same weight, and no signal gets a negative weight.
 
-Calibrating for one book, read downward: gather questions, ask them all, fit on one half, look at the other, keep
-what is better. The fit starts from the parameters that are shipped, so that calibrating twice is calibrating once, and
-moves only as far as the questions insist; where it does no better on questions it has not seen, nothing is stored.
+`calibrate` fits a book: it collects questions, searches for all of them, fits on one half and compares on the other.
+The fit starts from the shipped parameters and is drawn to them, so calibrating twice gives the same result as
+calibrating once. If the new parameters are no better on the second half, nothing is stored.
 """
 
 from __future__ import annotations
@@ -22,7 +21,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from lectern.confidence.self_questions import MOST, covered_questions, far_questions, foreign_questions, mixed_questions
+from lectern.confidence.self_questions import (
+    MAX_SELF_QUESTIONS,
+    covered_questions,
+    far_questions,
+    foreign_questions,
+    mixed_questions,
+)
 from lectern.confidence.signals import CONFIDENCE_HITS, NAMES, Signals, signal_values, signals_of
 from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, StampedChunk
@@ -35,17 +40,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("lectern.answering")
 
 SHIPPED = Path(__file__).parent / "calibrations"
-GENERIC = "generic"  # for embedders that nobody has fitted: words alone
-RIDGE = 1.0  # keeps weights finite where the classes can be told apart perfectly
-STEPS = 60
-TINY = 1e-9  # a step that is none
-SURE = 30.0  # exp() of more is no other probability
-FLOOR_SHARE = 0.002  # of the passages that answer may lie below the floor: losing one is worse than some noise
-LEAST = 10  # questions of either kind
-CALIBRATION_RIDGE = 10.0  # how strongly parameters are held: about as much as ten questions
-FIRM = 100.0  # the same where they were fitted on readers' questions, and these are only the book's own
-OTHERS = 4  # other books that are asked for sentences, at most
-RELATED = 0.1  # of another book's sentences may look covered; with more it is about the same subject
+GENERIC = "generic"  # for embedders without a fit: it uses words alone
+RIDGE = 1.0  # keeps weights finite if the classes can be separated perfectly
+NEWTON_STEPS = 60
+MIN_STEP = 1e-9  # smaller steps change nothing
+MAX_EXPONENT = 30.0  # larger exponents do not change the probability
+FLOOR_SHARE = 0.002  # of the answering passages that may be below the floor: losing one is worse than noise
+MIN_QUESTIONS = 10  # of either kind
+CALIBRATION_RIDGE = 10.0  # how strongly the fit is drawn to the prior: about as much as ten questions do
+SELF_QUESTION_RIDGE = 100.0  # for questions made from the book, if the prior was fitted on readers' questions
+MAX_OTHER_BOOKS = 4  # that sentences are taken from
+MAX_RELATED_SHARE = 0.1  # of another book's sentences that look covered; with more, it has the same subject
 
 Source = Literal["questions", "book"]
 Progress = Callable[[int, int], None]
@@ -59,8 +64,8 @@ class Calibration:
     signals: tuple[str, ...]
     weights: tuple[float, ...]
     intercept: float
-    zero: float = 0.0  # the cosine that counts 0,
-    one: float = 1.0  # and the one that counts 1
+    zero: float = 0.0  # the cosine that counts as 0
+    one: float = 1.0  # the cosine that counts as 1
     floor: float  # a cosine below which a hit is noise
     n: int  # questions it was fitted on
     notes: str
@@ -81,25 +86,25 @@ class Calibration:
             raise ValueError(f"floor must be 0 to 1, not {self.floor}")
 
     def probability(self, question: str, field: Sequence[Hit]) -> float:
-        """How probable it is that the book answers the question; 0 where nothing was found."""
+        """The probability that the book answers the question; 0 without hits."""
         if not field:
             return 0.0
         return self.of(signals_of(question, field, zero=self.zero, one=self.one))
 
     def of(self, signals: Signals) -> float:
-        """The probability that signals stand for; they must be of this calibration's scale."""
+        """The probability for signals, which must have this calibration's scale."""
         values = signal_values(signals, self.signals)
         total = self.intercept + math.fsum(weight * value for weight, value in zip(self.weights, values, strict=True))
-        return 1 / (1 + math.exp(-min(max(total, -SURE), SURE)))
+        return 1 / (1 + math.exp(-min(max(total, -MAX_EXPONENT), MAX_EXPONENT)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """One question that somebody knows the answer to."""
+    """The signals of a question, and whether the book covers it."""
 
     signals: Signals
     covered: bool
-    gold: float | None = None  # similarity of the passage that answers, where it is known
+    gold: float | None = None  # similarity of the passage that answers, if it is known
     weight: float = 1.0
 
 
@@ -107,12 +112,12 @@ _CALIBRATION = TypeAdapter(Calibration)
 
 
 def to_json(calibration: Calibration) -> str:
-    """For a file; floats keep every digit."""
+    """A calibration as JSON; floats keep every digit."""
     return _CALIBRATION.dump_json(calibration, indent=2).decode() + "\n"
 
 
-def read(file: Path) -> Calibration:
-    """A calibration from a file, or a sentence about what is wrong with it."""
+def read_calibration(file: Path) -> Calibration:
+    """A calibration from a file; raises an error that says what is wrong with the file."""
     try:
         return _CALIBRATION.validate_json(file.read_bytes(), extra="forbid")
     except OSError as exc:
@@ -121,12 +126,12 @@ def read(file: Path) -> Calibration:
         kind = OtherSignals if _of_another_version(file) else ConfigError
         first = exc.errors(include_url=False)[0]
         where = ".".join(str(step) for step in first["loc"])
-        said = f"{where}: {first['msg']}" if where else first["msg"]
-        raise kind(f"{file} is no calibration ({said}); delete it, or run: lectern calibrate") from None
+        problem = f"{where}: {first['msg']}" if where else first["msg"]
+        raise kind(f"{file} is no calibration ({problem}); delete it, or run: lectern calibrate") from None
 
 
 def _of_another_version(file: Path) -> bool:
-    """Whether a file names signals that are not taken, whatever else is wrong with it."""
+    """Whether a file names a signal that this version does not have."""
     try:
         names = json.loads(file.read_bytes())["signals"]
     except (ValueError, TypeError, KeyError):
@@ -135,37 +140,39 @@ def _of_another_version(file: Path) -> bool:
 
 
 @cache
-def shipped(fingerprint: str) -> Calibration:
-    """What comes with the package for this embedder, else for any."""
-    known = {one.fingerprint: one for one in map(read, sorted(SHIPPED.glob("*.json")))}
-    return known.get(fingerprint, known[GENERIC])
+def shipped_calibration(fingerprint: str) -> Calibration:
+    """The shipped calibration for this embedder, or the generic one."""
+    by_fingerprint = {
+        calibration.fingerprint: calibration for calibration in map(read_calibration, sorted(SHIPPED.glob("*.json")))
+    }
+    return by_fingerprint.get(fingerprint, by_fingerprint[GENERIC])
 
 
-def stored(folder: Path, book_id: str, fingerprint: str) -> Calibration | None:
-    """What `lectern calibrate` made for this book, as long as the book is embedded by the same model and Lectern takes
-    the same signals."""
+def stored_calibration(folder: Path, book_id: str, fingerprint: str) -> Calibration | None:
+    """What `lectern calibrate` stored for this book; None if the book now has another embedder, or the file has other
+    signals than this version."""
     file = folder / f"{book_id}.json"
     if not file.exists():
         return None
     try:
-        found = read(file)
+        calibration = read_calibration(file)
     except OtherSignals as exc:
         _warn_once(str(exc))
         return None
-    return found if found.fingerprint == fingerprint else None
+    return calibration if calibration.fingerprint == fingerprint else None
 
 
 def remove_outdated(folder: Path, book_id: str) -> None:
-    """Clear away what this version cannot use; another embedder's parameters stay for when it comes back."""
+    """Delete a calibration whose signals this version does not have. One for another embedder stays."""
     file = folder / f"{book_id}.json"
     if file.exists() and _of_another_version(file):
         file.unlink()
 
 
 @cache
-def _warn_once(said: str) -> None:
-    """A server asks for a book's parameters with every question."""
-    log.warning("%s; the shipped parameters are used until then", said)
+def _warn_once(message: str) -> None:
+    """Log a warning once a process: the calibration is read for every question."""
+    log.warning("%s; the shipped parameters are used until then", message)
 
 
 def fit(
@@ -177,8 +184,8 @@ def fit(
     prior: Calibration | None = None,
     ridge: float = RIDGE,
 ) -> Calibration:
-    """The parameters under which these questions are least surprising; `prior` is where they start from and are drawn
-    to, with the strength of `ridge`. Signals must have been taken on the prior's scale of cosines."""
+    """The parameters that fit these questions best. They start from `prior` and are drawn to it with the strength of
+    `ridge`. The signals must have the prior's scale of cosines."""
     import numpy as np
 
     if not any(row.covered for row in rows) or all(row.covered for row in rows):
@@ -186,12 +193,12 @@ def fit(
     names = tuple(signals)
     values = np.array([signal_values(row.signals, names) for row in rows])
     labels = np.array([float(row.covered) for row in rows])
-    say = np.array([row.weight for row in rows])
-    for label in (0.0, 1.0):  # neither class outvotes the other
-        say[labels == label] *= len(rows) / 2 / say[labels == label].sum()
-    known = dict(zip(prior.signals, prior.weights, strict=True)) if prior is not None else {}
-    start = np.array([prior.intercept if prior is not None else 0.0, *(known.get(name, 0.0) for name in names)])
-    intercept, *weights = _newton(values, labels, say, start, ridge)
+    row_weights = np.array([row.weight for row in rows])
+    for label in (0.0, 1.0):  # both classes get the same weight
+        row_weights[labels == label] *= len(rows) / 2 / row_weights[labels == label].sum()
+    prior_weights = dict(zip(prior.signals, prior.weights, strict=True)) if prior is not None else {}
+    start = np.array([prior.intercept if prior is not None else 0.0, *(prior_weights.get(name, 0.0) for name in names)])
+    intercept, *weights = _newton(values, labels, row_weights, start, ridge)
     gold = [row.gold for row in rows if row.covered and row.gold is not None]
     floor = prior.floor if prior is not None else 0.0
     return Calibration(
@@ -207,60 +214,64 @@ def fit(
     )
 
 
-def _newton(values: Numbers, labels: Numbers, say: Numbers, start: Numbers, ridge: float) -> list[float]:
-    """Ridge logistic regression. A weight that would turn negative is left at zero, the worst first, and the rest
-    fitted again: chance in a small list must not make a good passage speak against a book."""
+def _newton(values: Numbers, labels: Numbers, row_weights: Numbers, start: Numbers, ridge: float) -> list[float]:
+    """Ridge logistic regression without negative weights. The most negative weight is set to zero and the rest is
+    fitted again, until there is none: by chance in a small list, a signal must not count against a book."""
     import numpy as np
 
-    spread = np.sqrt(np.average((values - np.average(values, axis=0, weights=say)) ** 2, axis=0, weights=say))
+    spread = np.sqrt(
+        np.average((values - np.average(values, axis=0, weights=row_weights)) ** 2, axis=0, weights=row_weights)
+    )
     scale = np.concatenate([[1.0], np.where(spread > 0, spread, 1.0)])
     design = np.column_stack([np.ones(len(values)), values]) / scale
     aim, free = start * scale, np.full(len(start), fill_value=True)
     pull = np.full(len(start), ridge)
     if not start.any():
-        pull[0] = 0.0  # without a prior nothing is known about how often books answer
+        pull[0] = 0.0  # without a prior the intercept is free
     while True:
-        found = _descend(design[:, free], labels, say, aim[free], pull[free])
+        solution = _descend(design[:, free], labels, row_weights, aim[free], pull[free])
         whole = np.zeros(len(start))
-        whole[free] = found
+        whole[free] = solution
         if not (whole[1:] < 0).any():
             return [float(value) for value in whole / scale]
         free[1 + int(np.argmin(whole[1:]))] = False
 
 
-def _descend(design: Numbers, labels: Numbers, say: Numbers, aim: Numbers, pull: Numbers) -> Numbers:
-    """Newton's method; a step that would make things worse is halved until it does not."""
+def _descend(design: Numbers, labels: Numbers, row_weights: Numbers, aim: Numbers, pull: Numbers) -> Numbers:
+    """Newton's method; a step that would raise the cost is halved until it does not."""
     import numpy as np
 
-    def cost(some: Numbers) -> float:
-        total = np.clip(design @ some, -SURE, SURE)
-        return float((say * (np.logaddexp(0, total) - labels * total)).sum() + (pull * (some - aim) ** 2).sum() / 2)
+    def cost(candidate: Numbers) -> float:
+        total = np.clip(design @ candidate, -MAX_EXPONENT, MAX_EXPONENT)
+        return float(
+            (row_weights * (np.logaddexp(0, total) - labels * total)).sum() + (pull * (candidate - aim) ** 2).sum() / 2
+        )
 
-    found = aim.copy()
-    for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(design @ found, -SURE, SURE)))
-        gradient = design.T @ (say * (labels - chance)) - pull * (found - aim)
-        curvature = design.T @ (design * (say * chance * (1 - chance))[:, None]) + np.diag(pull + 1e-9)
+    solution = aim.copy()
+    for _ in range(NEWTON_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(design @ solution, -MAX_EXPONENT, MAX_EXPONENT)))
+        gradient = design.T @ (row_weights * (labels - chance)) - pull * (solution - aim)
+        curvature = design.T @ (design * (row_weights * chance * (1 - chance))[:, None]) + np.diag(pull + 1e-9)
         step = np.linalg.solve(curvature, gradient)
-        while cost(found + step) > cost(found) and float(np.abs(step).max()) > TINY:
+        while cost(solution + step) > cost(solution) and float(np.abs(step).max()) > MIN_STEP:
             step = step / 2
-        found = found + step
-    return found
+        solution = solution + step
+    return solution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationSource:
-    """What calibrating reads."""
+    """What calibrating reads: searches, chunks and books."""
 
     search: Callable[..., Awaitable[Findings]]  # as `Lectern.search`: hybrid, without a threshold
     chunks: Callable[[str | None], Awaitable[list[StampedChunk]]]  # every chunk of a book
     books: Callable[[], Awaitable[tuple[BookEntry, ...]]]
-    book: Callable[[str | None], Awaitable[BookEntry]]  # the one of this name, or the one that is meant by none
+    book: Callable[[str | None], Awaitable[BookEntry]]  # by its name; None for the default book
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledQuestion:
-    """A question that somebody has judged."""
+    """A question, and whether the book answers it."""
 
     text: str
     answerable: bool
@@ -268,7 +279,7 @@ class LabelledQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """How parameters do on questions they were not fitted on."""
+    """The quality of parameters on questions that they were not fitted on."""
 
     false_refusal_rate: float
     refusal_rate: float
@@ -279,7 +290,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationReport:
-    """What calibrating a book came to."""
+    """The result of calibrating a book."""
 
     book_id: str
     fingerprint: str
@@ -287,9 +298,9 @@ class CalibrationReport:
     covered: int
     uncovered: int
     before: Figures  # the parameters in use, on the held-out half
-    after: Figures  # those fitted on the other half
+    after: Figures  # the parameters fitted on the other half
     was: Calibration
-    now: Calibration  # fitted on all questions, or `was` where nothing is better
+    now: Calibration  # fitted on all questions, or `was` if the fit is no better
     stored: str | None  # the file
 
 
@@ -299,27 +310,27 @@ async def calibrate(
     *,
     book: str | None = None,
     questions: Sequence[LabelledQuestion] = (),
-    progress: Progress = lambda _done, _total: None,
+    progress: Progress = lambda _number, _total: None,
 ) -> CalibrationReport:
-    """Fit a book's parameters from labelled questions, or from the book itself, and keep them in `folder`."""
+    """Fit a book's parameters from labelled questions, or from the book itself. Better ones are stored in `folder`."""
     entry = await library.book(book)
     book_id, fingerprint = entry.manifest.book_id, entry.fingerprint
-    prior = shipped(fingerprint)
-    kept = stored(folder, book_id, fingerprint)
-    was = kept if kept is not None and (kept.zero, kept.one) == (prior.zero, prior.one) else prior
-    asked = _labelled(questions) if questions else await _of_the_book(library, entry)
-    rows = _unrelated(await _ask(library, book_id, asked, prior, progress), prior)
+    prior = shipped_calibration(fingerprint)
+    previous = stored_calibration(folder, book_id, fingerprint)
+    was = previous if previous is not None and (previous.zero, previous.one) == (prior.zero, prior.one) else prior
+    samples = _labelled_samples(questions) if questions else await _self_samples(library, entry)
+    rows = _without_related_books(await _ask(library, book_id, samples, prior, progress), prior)
     notes = f"Fitted by `lectern calibrate` on {len(rows)} {'labelled questions' if questions else 'self-questions'}."
 
-    def fitted(some: Sequence[Labelled]) -> Calibration:
-        ridge = FIRM if prior.n and not questions else CALIBRATION_RIDGE
-        return fit(some, fingerprint=fingerprint, notes=notes, prior=prior, ridge=ridge)
+    def fit_rows(subset: Sequence[Labelled]) -> Calibration:
+        ridge = SELF_QUESTION_RIDGE if prior.n and not questions else CALIBRATION_RIDGE
+        return fit(subset, fingerprint=fingerprint, notes=notes, prior=prior, ridge=ridge)
 
-    first = [row for question, row in rows if _half(question.text)]
-    rest = [row for question, row in rows if not _half(question.text)]
-    before, after = figures(was, rest), figures(fitted(first), rest)
+    first = [row for question, row in rows if _in_first_half(question.text)]
+    rest = [row for question, row in rows if not _in_first_half(question.text)]
+    before, after = figures(was, rest), figures(fit_rows(first), rest)
     better = after.log_loss < before.log_loss
-    now = fitted([row for _, row in rows]) if better else was
+    now = fit_rows([row for _, row in rows]) if better else was
     if not better:
         remove_outdated(folder, book_id)
     return CalibrationReport(
@@ -337,7 +348,7 @@ async def calibrate(
 
 
 def figures(calibration: Calibration, rows: Sequence[Labelled]) -> Figures:
-    """How probabilities do on these questions."""
+    """The quality of a calibration on these questions."""
     import numpy as np
 
     from lectern.confidence.scores import auroc, ece, log_loss, share_below
@@ -354,45 +365,52 @@ def figures(calibration: Calibration, rows: Sequence[Labelled]) -> Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Sample:
+    """A question for the fit."""
+
     text: str
     covered: bool
     chunk_id: str | None = None
-    origin: str | None = None  # the other book that it was made of
+    origin: str | None = None  # the other book that it was made from
 
 
-_Row = tuple[_Asked, Labelled]
+_Row = tuple[_Sample, Labelled]
 
 
-def _labelled(questions: Sequence[LabelledQuestion]) -> list[_Asked]:
-    """As they are; where nobody wrote what the book does not cover, the list that is shipped takes its place."""
-    asked = [_Asked(text=question.text, covered=question.answerable) for question in questions]
+def _labelled_samples(questions: Sequence[LabelledQuestion]) -> list[_Sample]:
+    """The labelled questions; if all of them are answerable, with the shipped list of uncovered questions."""
+    samples = [_Sample(text=question.text, covered=question.answerable) for question in questions]
     if all(question.answerable for question in questions):
-        asked += [_Asked(text=text, covered=False) for text in far_questions()]
-    return asked
+        samples += [_Sample(text=text, covered=False) for text in far_questions()]
+    return samples
 
 
-async def _of_the_book(library: CalibrationSource, entry: BookEntry) -> list[_Asked]:
-    own = await _chunks(library, entry)
-    known = {chunk.content_hash for chunk in own}  # two editions of one book share most of their texts
-    asked = [_Asked(text=one.text, covered=True, chunk_id=one.chunk_id) for one in covered_questions(own)]
-    asked += [_Asked(text=text, covered=False) for text in far_questions()]
-    asked += [_Asked(text=one.text, covered=False) for one in mixed_questions(own)]
-    others = [one for one in await library.books() if one.manifest.book_id != entry.manifest.book_id][:OTHERS]
-    for other in others:
-        foreign = [chunk for chunk in await _chunks(library, other) if chunk.content_hash not in known]
-        made = foreign_questions(foreign, MOST // len(others))
-        asked += [_Asked(text=one.text, covered=False, origin=other.manifest.book_id) for one in made]
-    return asked
+async def _self_samples(library: CalibrationSource, entry: BookEntry) -> list[_Sample]:
+    chunks = await _chunks(library, entry)
+    hashes = {chunk.content_hash for chunk in chunks}  # two editions of one book share most of their texts
+    samples = [
+        _Sample(text=question.text, covered=True, chunk_id=question.chunk_id) for question in covered_questions(chunks)
+    ]
+    samples += [_Sample(text=text, covered=False) for text in far_questions()]
+    samples += [_Sample(text=question.text, covered=False) for question in mixed_questions(chunks)]
+    book_id = entry.manifest.book_id
+    other_books = [book for book in await library.books() if book.manifest.book_id != book_id][:MAX_OTHER_BOOKS]
+    for other_book in other_books:
+        foreign = [chunk for chunk in await _chunks(library, other_book) if chunk.content_hash not in hashes]
+        questions = foreign_questions(foreign, MAX_SELF_QUESTIONS // len(other_books))
+        samples += [
+            _Sample(text=question.text, covered=False, origin=other_book.manifest.book_id) for question in questions
+        ]
+    return samples
 
 
-def _unrelated(rows: list[_Row], prior: Calibration) -> list[_Row]:
-    """Without the sentences of books that are about the same things: nobody knows which of those are covered."""
-    origins = {asked.origin for asked, _ in rows} - {None}
+def _without_related_books(rows: list[_Row], prior: Calibration) -> list[_Row]:
+    """The rows without those of books on the same subject: it is unknown which of these are covered."""
+    origins = {sample.origin for sample, _ in rows} - {None}
     for origin in origins:
-        chances = [prior.of(row.signals) for asked, row in rows if asked.origin == origin]
-        if sum(chance >= LOW for chance in chances) > RELATED * len(chances):
-            rows = [(asked, row) for asked, row in rows if asked.origin != origin]
+        chances = [prior.of(row.signals) for sample, row in rows if sample.origin == origin]
+        if sum(chance >= LOW for chance in chances) > MAX_RELATED_SHARE * len(chances):
+            rows = [(sample, row) for sample, row in rows if sample.origin != origin]
     return rows
 
 
@@ -401,39 +419,41 @@ async def _chunks(library: CalibrationSource, entry: BookEntry) -> list[Chunk]:
 
 
 async def _ask(
-    library: CalibrationSource, book_id: str, asked: Sequence[_Asked], scale: Calibration, progress: Progress
+    library: CalibrationSource, book_id: str, samples: Sequence[_Sample], scale: Calibration, progress: Progress
 ) -> list[_Row]:
-    for kind, count in (("covers", sum(one.covered for one in asked)), ("does not cover", _uncovered(asked))):
-        if count < LEAST:
+    for kind, count in (("covers", sum(sample.covered for sample in samples)), ("does not cover", _uncovered(samples))):
+        if count < MIN_QUESTIONS:
             raise BadInput(
-                f"calibrating needs {LEAST} questions or more that the book {kind}, not {count}; "
+                f"calibrating needs {MIN_QUESTIONS} questions or more that the book {kind}, not {count}; "
                 "give a file of labelled ones: --questions FILE"
             )
     rows = []
-    for number, one in enumerate(asked, start=1):
-        found = await library.search(one.text, book=book_id, limit=CONFIDENCE_HITS)
-        gold = next((hit.similarity for hit in found.hits if one.chunk_id in (hit.chunk.id, None)), None)
-        if one.chunk_id is not None and scale.n:
-            gold = None  # readers' questions set the floor; sentences with foreign words in them lie lower
-        signals = signals_of(one.text, found.hits, zero=scale.zero, one=scale.one)
-        rows.append((one, Labelled(signals=signals, covered=one.covered, gold=gold if one.covered else None)))
-        progress(number, len(asked))
+    for number, sample in enumerate(samples, start=1):
+        findings = await library.search(sample.text, book=book_id, limit=CONFIDENCE_HITS)
+        gold = next((hit.similarity for hit in findings.hits if sample.chunk_id in (hit.chunk.id, None)), None)
+        if sample.chunk_id is not None and scale.n:
+            gold = None  # readers' questions set the floor; sentences with swapped words are lower
+        signals = signals_of(sample.text, findings.hits, zero=scale.zero, one=scale.one)
+        gold = gold if sample.covered else None
+        rows.append((sample, Labelled(signals=signals, covered=sample.covered, gold=gold)))
+        progress(number, len(samples))
     return rows
 
 
-def _uncovered(asked: Sequence[_Asked]) -> int:
-    return sum(not one.covered for one in asked)
+def _uncovered(samples: Sequence[_Sample]) -> int:
+    return sum(not sample.covered for sample in samples)
 
 
-def _half(text: str) -> bool:
-    """By the text alone, so that a list in another order is split alike."""
+def _in_first_half(text: str) -> bool:
+    """Whether a question is in the half that is fitted on. It depends on the text alone, not on the order of the
+    list."""
     return zlib.crc32(text.encode()) % 2 == 0
 
 
 def _store(calibration: Calibration, file: Path) -> Path:
-    """Whole or not at all: a reader never sees half a file."""
+    """Write a calibration to a file, whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".tmp")
-    beside.write_text(to_json(calibration), encoding="utf-8")
-    beside.replace(file)
+    temporary = file.with_suffix(".tmp")
+    temporary.write_text(to_json(calibration), encoding="utf-8")
+    temporary.replace(file)
     return file

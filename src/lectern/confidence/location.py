@@ -1,7 +1,7 @@
-"""Where passages answer a question: for each of their quotes the log-odds that it answers, from the network that reads
-a question together with the pieces of a passage. The network knows words and not their misspellings, so the question is
-read as the passages spell it; and it takes H1 and G1 for nearly the same word, so a quote that cannot answer
-(`requirements`) is excluded whatever the network says."""
+"""Finds where passages answer a question: for each quote the log-odds that it answers. They come from a network that
+reads a question together with the pieces of a passage. The network does not know misspellings, so the question is
+respelt as the passages spell it. It reads H1 and G1 as nearly the same word, so a quote that cannot answer
+(`requirements`) is excluded, whatever the network says."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from lectern.text.quotes import Quote, introduced, items_of, pieces_of, quotes_o
 from lectern.text.words import one_edit, stem
 
 CANNOT_ANSWER = -math.inf  # the log-odds of a quote that does not meet what the question requires
-MAX_LOG_ODDS = 8.0  # beyond this they say no more
+MAX_LOG_ODDS = 8.0  # the network's values are cut here
 MIN_LATIN_SHARE = 0.9  # of a question's letters, below which the network cannot read it
-MIN_RESPELT_LETTERS = 5  # shorter words are too near to each other
+MIN_RESPELT_LETTERS = 5  # shorter words are too similar to each other
 
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -29,30 +29,33 @@ _PLAIN_WORD = re.compile(r"(?<![\w`./-])[^\W\d_]+(?![\w`/-])")  # no part of a p
 
 
 def readable(question: str, texts: Sequence[str]) -> bool:
-    """Whether the network can read them: it was trained on English."""
+    """Whether the network can read the question and the texts. It was trained on English."""
     letters = _LETTERS.findall(question)
     latin = sum(letter.isascii() for letter in letters) >= MIN_LATIN_SHARE * len(letters)
     return bool(letters) and latin and english(texts)
 
 
 async def locate(locator: AnswerLocator, question: str, passages: Sequence[Passage]) -> list[list[float]]:
-    """For each quote of each passage the log-odds that it answers: all 0 where the network cannot read them, and
-    CANNOT_ANSWER where the quote lacks what the question requires."""
+    """For each quote of each passage the log-odds that it answers. They are 0 if the network cannot read the texts, and
+    CANNOT_ANSWER if the quote lacks what the question requires."""
     texts = [passage.text for passage in passages]
     quotes = [quotes_of(text) for text in texts]
     if readable(question, texts):
-        pieces = [(passage.heading, pieces_of(some)) for passage, some in zip(passages, quotes, strict=True)]
+        pieces = [
+            (passage.heading, pieces_of(passage_quotes))
+            for passage, passage_quotes in zip(passages, quotes, strict=True)
+        ]
         by_piece = await locator.find(respell(question, texts), pieces)
-        by_quote = [_of_quotes(some, odds) for some, odds in zip(quotes, by_piece, strict=True)]
+        by_quote = [_of_quotes(passage_quotes, odds) for passage_quotes, odds in zip(quotes, by_piece, strict=True)]
     else:
-        by_quote = [[0.0] * len(some) for some in quotes]
+        by_quote = [[0.0] * len(passage_quotes) for passage_quotes in quotes]
     requirement = Requirement(question, [title for passage in passages for title in (passage.page, passage.heading)])
     return [
         [
             value if _may_answer(requirement, passage, quote) else CANNOT_ANSWER
-            for quote, value in zip(some, odds, strict=True)
+            for quote, value in zip(passage_quotes, odds, strict=True)
         ]
-        for passage, some, odds in zip(passages, quotes, by_quote, strict=True)
+        for passage, passage_quotes, odds in zip(passages, quotes, by_quote, strict=True)
     ]
 
 
@@ -62,27 +65,27 @@ def _may_answer(requirement: Requirement, passage: Passage, quote: Quote) -> boo
 
 
 def respell(question: str, texts: Sequence[str]) -> str:
-    """The question, with each rare word that no text has replaced by the word of theirs that is one letter apart; by
-    the most frequent, if there are several. What is written as a name stays: Austen is not Austin."""
+    """The question with misspelt words corrected: a rare word that no text has is replaced by the most frequent word of
+    the texts that is one letter apart. Names stay: Austen is not Austin."""
     frequencies = sum((_words_of(text) for text in texts), Counter[str]())
-    known = {stem(word) for word in frequencies}
+    text_stems = {stem(word) for word in frequencies}
 
     def respelt(match: re.Match[str]) -> str:
         word = match.group()
-        if not word.islower() or len(word) < MIN_RESPELT_LETTERS or stem(word) in known or telling(stem(word)) < 1:
+        if not word.islower() or len(word) < MIN_RESPELT_LETTERS or stem(word) in text_stems or telling(stem(word)) < 1:
             return word
         near = [
-            other
-            for other in frequencies
-            if len(other) >= MIN_RESPELT_LETTERS and other[0] == word[0] and one_edit(word, other)
+            candidate
+            for candidate in frequencies
+            if len(candidate) >= MIN_RESPELT_LETTERS and candidate[0] == word[0] and one_edit(word, candidate)
         ]
-        return min(near, key=lambda other: (-frequencies[other], other), default=word)
+        return min(near, key=lambda candidate: (-frequencies[candidate], candidate), default=word)
 
     return _PLAIN_WORD.sub(respelt, question)
 
 
 def _of_quotes(quotes: Sequence[Quote], odds: Sequence[float]) -> list[float]:
-    """The odds of the quotes from those of the pieces: a list read by its items answers as well as the best of them."""
+    """The odds of the quotes from those of the pieces. A list has the odds of its best item."""
     of_pieces, by_place = iter(odds), dict[int, float]()
     for quote in quotes:
         items = items_of(quote, quotes) if quote.kind == "list" else []

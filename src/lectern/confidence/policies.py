@@ -1,6 +1,7 @@
-"""How well the evidence covers the question, by one of three policies. The metrics are the design's, over the hits that
-are handed out. A cosine says little by itself (a good hit may have 0.35), so the default policy cuts the level from a
-probability; the design documents' own two rules are kept for those who want them. Level, decision and number agree."""
+"""How well the evidence covers a question, by one of three policies. The metrics are those of the design, over the hits
+that the answerer gets. A cosine says little by itself (a good hit may have 0.35), so the default policy takes the level
+from a probability. The two rules of the design documents can be chosen instead. Level, decision and number always
+agree."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from lectern.confidence.calibration import Calibration, shipped
+from lectern.confidence.calibration import Calibration, shipped_calibration
 from lectern.domain.errors import ConfigError
 from lectern.domain.evidence import HIGH, INSUFFICIENT_BELOW, LOW, MEDIUM, ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.ports.answering import ConfidencePolicy
 
-RELEVANT = 0.3  # the fifth design document's min_relevance_score
+MIN_RELEVANT_SCORE = 0.3  # the fifth design document's min_relevance_score
 POLICIES = ("calibrated", "thresholds", "relevance")
 
 
@@ -27,20 +28,20 @@ class Calibrated:
 
     @property
     def floor(self) -> float | None:
-        """The embedder's."""
+        """The floor of the calibration."""
         return self.calibration.floor
 
-    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
-        """The probability comes from the field alone, so no `top_k` and no threshold moves it."""
-        if not handed:
+    def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
+        """The metrics; the probability depends on `field` alone, not on `top_k` or a threshold."""
+        if not hits:
             return _nothing()
-        confidence = self.calibration.probability(question, field or handed)
-        return _metrics(handed, confidence, level_of(confidence))
+        confidence = self.calibration.probability(question, field or hits)
+        return _metrics(hits, confidence, level_of(confidence))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """What a level takes."""
+class LevelMinimum:
+    """What a level needs at least."""
 
     similarity: float  # of all chunks on average
     chunks: int
@@ -48,33 +49,33 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """The fourth design document's table: the average similarity, and enough chunks to speak of an average."""
+    """The fourth design document's table: an average similarity and a number of chunks for each level."""
 
-    high: Bar = Bar(similarity=HIGH, chunks=5)
-    medium: Bar = Bar(similarity=MEDIUM, chunks=3)
-    low: Bar = Bar(similarity=LOW, chunks=2)
+    high: LevelMinimum = LevelMinimum(similarity=HIGH, chunks=5)
+    medium: LevelMinimum = LevelMinimum(similarity=MEDIUM, chunks=3)
+    low: LevelMinimum = LevelMinimum(similarity=LOW, chunks=2)
     floor: float | None = None
 
     def __post_init__(self) -> None:
-        bars = (self.high, self.medium, self.low)
+        minimums = (self.high, self.medium, self.low)
         if not 1 >= self.high.similarity >= self.medium.similarity >= self.low.similarity > 0:
             raise ConfigError("thresholds must fall from high to low, within 0 and 1")
-        if any(bar.chunks < 1 for bar in bars):
+        if any(minimum.chunks < 1 for minimum in minimums):
             raise ConfigError("a level takes one chunk at least")
 
-    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
-        """Confidence is the average similarity; where chunks are missing for any answer, just below the last cut."""
-        if not handed:
+    def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
+        """The metrics; confidence is the average similarity. With too few chunks it is just below the lowest level."""
+        if not hits:
             return _nothing()
-        average = _average([hit.similarity for hit in handed])
-        level = self._level(average, len(handed))
+        average = _average([hit.similarity for hit in hits])
+        level = self._level(average, len(hits))
         below = self.low.similarity - (LOW - INSUFFICIENT_BELOW)
-        return _metrics(handed, min(average, max(below, 0.0)) if level == "insufficient" else average, level)
+        return _metrics(hits, min(average, max(below, 0.0)) if level == "insufficient" else average, level)
 
     def _level(self, average: float, count: int) -> ConfidenceLevel:
-        bars: dict[ConfidenceLevel, Bar] = {"high": self.high, "medium": self.medium, "low": self.low}
-        for level, bar in bars.items():
-            if average >= bar.similarity and count >= bar.chunks:
+        minimums: dict[ConfidenceLevel, LevelMinimum] = {"high": self.high, "medium": self.medium, "low": self.low}
+        for level, minimum in minimums.items():
+            if average >= minimum.similarity and count >= minimum.chunks:
                 return level
         return "insufficient"
 
@@ -83,39 +84,39 @@ class Thresholds:
 class Relevance:
     """The fifth design document's rule: a good first hit is high, any other hit low, none insufficient."""
 
-    relevant: float = RELEVANT
+    relevant: float = MIN_RELEVANT_SCORE
     floor: float | None = None
 
-    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
-        """Confidence is the best similarity."""
-        if not handed:
+    def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
+        """The metrics; confidence is the best similarity."""
+        if not hits:
             return _nothing()
-        best = max(hit.similarity for hit in handed)
-        return _metrics(handed, best, "high" if best >= self.relevant else "low")
+        best = max(hit.similarity for hit in hits)
+        return _metrics(hits, best, "high" if best >= self.relevant else "low")
 
 
 def policy_for(
-    name: str, fingerprint: str, calibration: Calibration | None = None, bars: Sequence[tuple[float, int]] = ()
+    name: str, fingerprint: str, calibration: Calibration | None = None, minimums: Sequence[tuple[float, int]] = ()
 ) -> ConfidencePolicy:
-    """The policy of this name for an embedder; `calibration` is the book's own, where it has one, `bars` what high,
-    medium and low take under `thresholds`, where that is not the design's."""
-    known = calibration or shipped(fingerprint)
+    """The policy of this name for an embedder. `calibration` is the book's, if it has one. `minimums` replace those of
+    the design for the levels high, medium and low of `thresholds`."""
+    parameters = calibration or shipped_calibration(fingerprint)
     match name:
         case "calibrated":
-            return Calibrated(calibration=known)
+            return Calibrated(calibration=parameters)
         case "thresholds":
-            if not bars:
-                return Thresholds(floor=known.floor)
-            high, medium, low = (Bar(similarity=similarity, chunks=chunks) for similarity, chunks in bars)
-            return Thresholds(high=high, medium=medium, low=low, floor=known.floor)
+            if not minimums:
+                return Thresholds(floor=parameters.floor)
+            high, medium, low = (LevelMinimum(similarity=similarity, chunks=chunks) for similarity, chunks in minimums)
+            return Thresholds(high=high, medium=medium, low=low, floor=parameters.floor)
         case "relevance":
-            return Relevance(floor=known.floor)
+            return Relevance(floor=parameters.floor)
         case _:
             raise ConfigError(f"there is no confidence policy {name!r}; there are {', '.join(POLICIES)}")
 
 
 def level_of(confidence: float) -> ConfidenceLevel:
-    """The design's four levels."""
+    """The level of a confidence, one of the design's four."""
     if confidence >= HIGH:
         return "high"
     if confidence >= MEDIUM:
@@ -125,7 +126,7 @@ def level_of(confidence: float) -> ConfidenceLevel:
 
 def diversity(vectors: Sequence[Sequence[float]]) -> float:
     """One minus the mean cosine of every two chunks, within 0…1."""
-    cosines = [sum(map(operator.mul, one, other)) for one, other in combinations(vectors, 2)]
+    cosines = [sum(map(operator.mul, first, second)) for first, second in combinations(vectors, 2)]
     return min(max(1 - fmean(cosines), 0.0), 1.0) if cosines else 0.0
 
 
@@ -142,14 +143,14 @@ def _nothing() -> ConfidenceMetrics:
     )
 
 
-def _metrics(handed: Sequence[Hit], confidence: float, level: ConfidenceLevel) -> ConfidenceMetrics:
-    similarities = [hit.similarity for hit in handed]
+def _metrics(hits: Sequence[Hit], confidence: float, level: ConfidenceLevel) -> ConfidenceMetrics:
+    similarities = [hit.similarity for hit in hits]
     return ConfidenceMetrics(
         average_similarity=_average(similarities),
         min_similarity=min(similarities),
         max_similarity=max(similarities),
         num_chunks=len(similarities),
-        chunk_diversity=diversity([hit.vector for hit in handed]),
+        chunk_diversity=diversity([hit.vector for hit in hits]),
         confidence=confidence,
         confidence_level=level,
         should_answer=level != "insufficient",
@@ -157,5 +158,5 @@ def _metrics(handed: Sequence[Hit], confidence: float, level: ConfidenceLevel) -
 
 
 def _average(similarities: Sequence[float]) -> float:
-    """Rounding must not lift a mean above the largest."""
+    """The mean, never above the largest or below the smallest value because of rounding."""
     return min(max(fmean(similarities), min(similarities)), max(similarities))

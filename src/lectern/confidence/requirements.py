@@ -1,7 +1,7 @@
-"""What an answer must contain for the question asked. Code is quoted only where it is asked for. A question that names
-a thing is not answered by what is said of its sibling: of the G1 where the H1 was named, or below “Formic acid” where
-oxalic acid was. A price is answered by money, a height by a length, a weight by a mass, said of the thing that was
-named: a data sheet has many numbers, and most of them answer something else. The rest is left to the ranking."""
+"""What an answer must contain. Code is quoted only if the question asks for it. A question about the H1 is not answered
+by a sentence about the G1, and one about oxalic acid not by a section “Formic acid”. The answer to a price must contain
+money, to a height a length, to a weight a mass, and be about the thing in the question: a data sheet has many numbers,
+and most of them answer something else. Everything else is left to the ranking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import permutations
 from lectern.text.words import stems
 
 MIN_TITLE_WORDS = 2  # a title of one word has no sibling
-WORD_LETTERS = 3  # letters that make a word: ros2 and python3 are no siblings, H1 and G1 are
+WORD_LETTERS = 3  # H1 and G1 are siblings; ros2 and python3 are not, because their letters are words
 
 # A name of letters and digits, as models and versions have: H1, RT-2, D435i, v3.
 _MARK = re.compile(r"(?<![\w.])(?:[^\W\d_]+-?\d+|\d+[^\W\d_])[^\W_]*(?![\w])")
@@ -28,12 +28,12 @@ def _any_case(pattern: str) -> re.Pattern[str]:
 
 _PRICE_ASKED = _any_case(
     r"\bprices? of\b|\bhow (?:expensive|cheap)\b|\bhow much\b.*\b(?:cost|pay)\b"
-    r"|^\W*how much (?:is|are) (?:(?:an?|the) )?(?-i:[A-Z]\S*\s?)+$"  # nothing but a name
+    r"|^\W*how much (?:is|are) (?:(?:an?|the) )?(?-i:[A-Z]\S*\s?)+$"  # a name and nothing else
 )
-_COST_ASKED = _any_case(r"\bwhat (?:do|does|did)\b.*\bcosts?\b|\bcosts? of\b")  # money, where it is asked of a name
+_COST_ASKED = _any_case(r"\bwhat (?:do|does|did)\b.*\bcosts?\b|\bcosts? of\b")  # asks for money if it has a name
 _PRICE = _any_case(
     r"[$€£¥₹]\s?\d[\d,.]*(?:\s|[.,;)]|$)|\d\s?(?:USD|EUR|GBP|dollars?|euros?|pounds?|cents?)\b|\bfree\b"
-    r"|(?:\b(?:USD|EUR|GBP|dollars?|euros?|pounds?)|[$€£¥₹])\)?:\s*\d"  # a cell below such a head
+    r"|(?:\b(?:USD|EUR|GBP|dollars?|euros?|pounds?)|[$€£¥₹])\)?:\s*\d"  # a cell of a column with this head
     r"|\b(?:costs?|priced?) (?:about|around|roughly|approximately|nothing|less|more|between|from|over|under|as much)\b"
 )
 _AMOUNT = (
@@ -62,17 +62,17 @@ _IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
 
 def asks_for_code(question: str) -> bool:
-    """Whether a command or a listing is asked for."""
+    """Whether a question asks for a command or a listing."""
     return _CODE_ASKED.search(question) is not None
 
 
 def names_identifier(question: str) -> bool:
-    """Whether it names something as code writes it, such as `use_sim_time` or `--qos`."""
+    """Whether a question contains an identifier, such as `use_sim_time` or `--qos`."""
     return _IDENTIFIER.search(question) is not None
 
 
 class Requirement:
-    """What a text must contain to answer a question; `titles` are those of the pages and sections that were found."""
+    """What a text must contain to answer a question; `titles` are those of the pages and sections of the hits."""
 
     def __init__(self, question: str, titles: Iterable[str] = ()) -> None:
         self._quantity = _quantity_of(question)
@@ -81,7 +81,7 @@ class Requirement:
         self._siblings = _sibling_titles(question, titles)
 
     def met_by(self, text: str, *, before: str = "", titles: Sequence[str] = ()) -> bool:
-        """Whether a text below these titles, after what stands before it, may answer."""
+        """Whether a text may answer; `titles` are above it, and `before` is the text before it."""
         if self._quantity is not None and not self._quantity.search(text):
             return False
         if any(
@@ -96,12 +96,12 @@ class Requirement:
 
 
 def marks_of(text: str) -> set[str]:
-    """The model marks in a text, in small letters; a number with its unit is none."""
+    """The model marks in a text, in lower case. A number with a unit is not a mark."""
     return {mark.lower() for mark in _MARK.findall(text) if not _UNIT.fullmatch(mark)}
 
 
 def _quantity_of(question: str) -> re.Pattern[str] | None:
-    """What a text must hold that answers, where the question asks for a price, a height or a weight."""
+    """The pattern that an answer must match if the question asks for a price, a height or a weight."""
     if _PRICE_ASKED.search(question) or (
         _COST_ASKED.search(question) and (_NAME.search(question) or marks_of(question))
     ):
@@ -112,30 +112,32 @@ def _quantity_of(question: str) -> re.Pattern[str] | None:
 
 
 def _sibling_titles(question: str, titles: Iterable[str]) -> dict[str, set[str]]:
-    """Titles that differ in one word from one that the question means, each with the words that name the latter."""
+    """Titles that differ in one word from a title in the question, each with the word that the question has instead."""
     asked_words = stems(question)
     siblings: dict[str, set[str]] = {}
-    for title, other in permutations({title for title in titles if title}, 2):
-        difference = _difference(title, other)
+    for title, sibling in permutations({title for title in titles if title}, 2):
+        difference = _difference(title, sibling)
         if difference is not None and difference[0] <= asked_words and not difference[1] & asked_words:
-            siblings.setdefault(other, set()).update(difference[0])
+            siblings.setdefault(sibling, set()).update(difference[0])
     return siblings
 
 
-def _difference(title: str, other: str) -> tuple[set[str], set[str]] | None:
-    """The word of each in which two titles of at least two words differ; None where they are no siblings."""
-    words, other_words = title.split(), other.split()
-    if len(words) != len(other_words) or len(words) < MIN_TITLE_WORDS:
+def _difference(title: str, sibling: str) -> tuple[set[str], set[str]] | None:
+    """The one word in which two titles differ, from each title; None if they are not siblings."""
+    words, sibling_words = title.split(), sibling.split()
+    if len(words) != len(sibling_words) or len(words) < MIN_TITLE_WORDS:
         return None
-    pairs = [pair for pair in zip(words, other_words, strict=True) if pair[0].casefold() != pair[1].casefold()]
+    pairs = [pair for pair in zip(words, sibling_words, strict=True) if pair[0].casefold() != pair[1].casefold()]
     if len(pairs) != 1:
         return None
     difference = stems(pairs[0][0]), stems(pairs[0][1])
-    return difference if all(some and not any(word.isdigit() for word in some) for some in difference) else None
+    if any(not title_stems or any(word.isdigit() for word in title_stems) for title_stems in difference):
+        return None
+    return difference
 
 
 def _shape(mark: str) -> str:
-    """Of one shape are H1 and G1, RT-1 and GR-2, ros1 and ros2; not ros2 and python3, whose letters are words."""
+    """The form of a mark. H1 and G1, RT-1 and GR-2, ros1 and ros2 have the same; ros2 and python3 do not."""
     return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", _letters, mark))
 
 

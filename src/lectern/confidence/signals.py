@@ -1,6 +1,6 @@
-"""What a field of hits tells about a question. The field is always the same (the first hits of the hybrid ranking,
-whatever a reader asked for), and nothing here depends on how large the book is: cosines, and how much of the question's
-wording stands together in one passage. A misspelt or compounded word still counts in part."""
+"""The signals that the hits of a search give about a question. They are always measured on the first hits of the hybrid
+ranking, whatever the request's limit, and do not depend on the size of the book: cosines, and how much of the
+question's wording is in one passage. A misspelt or compounded word still counts in part."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ from lectern.domain.evidence import Hit
 from lectern.text.everyday import telling
 from lectern.text.words import one_edit, parts_of, stem, telling_stems
 
-CONFIDENCE_HITS = 10  # hits that the signals are taken from
-WINDOW = 40  # words that stand "together": two or three sentences
-SOFT_WEIGHT = 0.7  # of a word that is there in another shape
-NEIGHBOURS = 2  # words apart, at most, for a pair to be a pair
-EDITABLE, STEMMED, COMPOUND = 4, 5, 6  # letters that a word needs before another shape of it counts
+CONFIDENCE_HITS = 10  # the first hits of the hybrid ranking
+WINDOW_WORDS = 40  # two or three sentences
+SOFT_WEIGHT = 0.7  # of a word that is found in another form
+MAX_PAIR_DISTANCE = 2  # words, within which two words are a pair
+# letters that a word needs before another form of it counts
+MIN_EDITED_LETTERS, MIN_STEM_LETTERS, MIN_COMPOUND_LETTERS = 4, 5, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """Each 0…1, and each speaks for the book as it rises."""
+    """Signals of 0…1; a higher value means that the book more likely answers."""
 
     best: float  # the nearest hit's similarity
-    covered: float  # of the question's wording, the most that one hit holds
-    together: float  # the same within a few sentences
-    joint: float  # the best product of that and the hit's similarity: near in meaning and in words
-    pairs: float  # of the question's neighbouring words, the most that are neighbours in one hit
+    covered: float  # the largest share of the question's wording in one hit
+    together: float  # the largest share of it within a few sentences of one hit
+    joint: float  # the best product of `together` and the hit's similarity
+    pairs: float  # the largest share of the question's neighbouring words that are neighbours in one hit
 
 
 NAMES = tuple(field.name for field in fields(Signals))
 NOTHING = Signals(best=0, covered=0, together=0, joint=0, pairs=0)
 
 
-_Index = Mapping[str, Sequence[int]]  # of a text: where each stem stands
+_Index = Mapping[str, Sequence[int]]  # of a text: the positions of each stem
 
 
 class _Shape(NamedTuple):
-    """A word of the question as a passage may write it."""
+    """A word of the question in a form that passages use."""
 
     word: str
     weight: float
@@ -66,7 +67,7 @@ class _Wording:
 
 
 def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: float = 1.0) -> Signals:
-    """The signals of a question; cosines are stretched so that `zero` counts 0 and `one` 1."""
+    """The signals of a question; cosines are scaled so that `zero` counts as 0 and `one` as 1."""
     hits = field[:CONFIDENCE_HITS]
     if not hits:
         return NOTHING
@@ -75,10 +76,10 @@ def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: f
     texts = [_index(hit) for hit in hits]
     shapes = _shapes(wording, texts)
     places = [_places(text, shapes) for text in texts]
-    together = [wording.share(_together(one)) for one in places]
+    together = [wording.share(_window_weight(in_hit)) for in_hit in places]
     return Signals(
         best=max(similarities),
-        covered=max(wording.share(_held(one)) for one in places),
+        covered=max(wording.share(_matched_weight(in_hit)) for in_hit in places),
         together=max(together),
         joint=max(near * close for near, close in zip(similarities, together, strict=True)),
         pairs=_pairs(wording, places),
@@ -86,24 +87,24 @@ def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: f
 
 
 def signal_values(signals: Signals, names: Iterable[str]) -> tuple[float, ...]:
-    """Some of the signals, in this order."""
+    """The values of the named signals, in the order of the names."""
     by_name = dict(zip(NAMES, astuple(signals), strict=True))
     return tuple(by_name[name] for name in names)
 
 
 def _wording(question: str) -> _Wording:
-    words = parts_of(question.lower())  # of `cmd_vel` a part may be asked for
+    words = parts_of(question.lower())  # a question may contain only a part of `cmd_vel`
     order = tuple(stem(word) for word in words if (len(word) > 1 or word.isdigit()) and telling_stems(word))
     weights = {word: telling(word) for word in order}
     return _Wording(order=order, weights=weights, total=sum(weights.values()))
 
 
 def _index(hit: Hit) -> _Index:
-    """Where each word of the hit, and of the headings above it, stands."""
+    """The positions of each word of the hit and of the headings above it."""
     return _index_of(" ".join([*hit.chunk.trail, hit.chunk.text]))
 
 
-@lru_cache(maxsize=1024)  # the passages that readers ask for come up again and again
+@lru_cache(maxsize=1024)  # the same passages are found again and again
 def _index_of(text: str) -> _Index:
     places: dict[str, list[int]] = {}
     for at, word in enumerate(parts_of(text.lower())):
@@ -112,27 +113,33 @@ def _index_of(text: str) -> _Index:
 
 
 def _shapes(wording: _Wording, texts: Sequence[_Index]) -> dict[str, _Shape]:
-    """How the field writes each word of the question: as it stands, else in the nearest shape."""
+    """The form in which the hits have each word of the question: as it is, else the most similar form."""
     here = {word for word in wording.weights if any(word in text for text in texts)}
     shapes = {word: _Shape(word, weight) for word, weight in wording.weights.items() if word in here}
     if len(here) < len(wording.weights):
-        held = set().union(*texts)
+        field_stems = set().union(*texts)
         for word, weight in wording.weights.items():
-            if word not in here and (other := _other_shape(word, held)):
-                shapes.setdefault(other, _Shape(word, weight * SOFT_WEIGHT))
+            if word not in here and (shape := _other_shape(word, field_stems)):
+                shapes.setdefault(shape, _Shape(word, weight * SOFT_WEIGHT))
     return shapes
 
 
-def _other_shape(word: str, held: set[str]) -> str | None:
-    """The same word misspelt (one letter more, less, other or swapped), else a longer or shorter form of it."""
+def _other_shape(word: str, field_stems: set[str]) -> str | None:
+    """A stem that differs from the word by one edit, else a longer or shorter form of the word."""
     size = len(word)
-    if size >= EDITABLE:
-        near = (one for one in held if one[0] == word[0] and len(one) >= EDITABLE)
-        misspelt = [one for one in near if one_edit(word, one)]
+    if size >= MIN_EDITED_LETTERS:
+        near = (
+            candidate for candidate in field_stems if candidate[0] == word[0] and len(candidate) >= MIN_EDITED_LETTERS
+        )
+        misspelt = [candidate for candidate in near if one_edit(word, candidate)]
         if misspelt:
-            return min(misspelt)  # sets have no order; a confidence has
-    if size >= COMPOUND:
-        longer = [one for one in held if len(one) >= STEMMED and (word.startswith(one) or one.startswith(word))]
+            return min(misspelt)  # sets have no order, and the result must not vary
+    if size >= MIN_COMPOUND_LETTERS:
+        longer = [
+            candidate
+            for candidate in field_stems
+            if len(candidate) >= MIN_STEM_LETTERS and (word.startswith(candidate) or candidate.startswith(word))
+        ]
         return min(longer, default=None)
     return None
 
@@ -141,40 +148,41 @@ def _places(text: _Index, shapes: dict[str, _Shape]) -> list[_Place]:
     return sorted(_Place(at, *shape) for word, shape in shapes.items() for at in text.get(word, ()))
 
 
-def _held(places: Sequence[_Place]) -> float:
+def _matched_weight(places: Sequence[_Place]) -> float:
     return sum({place.word: place.weight for place in places}.values())
 
 
-def _together(places: Sequence[_Place]) -> float:
-    """The most weight that different words have within a window."""
-    best = now = 0.0
+def _window_weight(places: Sequence[_Place]) -> float:
+    """The largest weight of different words within a window."""
+    best = weight = 0.0
     count: dict[str, int] = {}
     begin = 0
     for place in places:
         if not count.get(place.word):
-            now += place.weight
+            weight += place.weight
         count[place.word] = count.get(place.word, 0) + 1
-        while places[begin].at <= place.at - WINDOW:
-            left = places[begin]
-            count[left.word] -= 1
-            if not count[left.word]:
-                now -= left.weight
+        while places[begin].at <= place.at - WINDOW_WORDS:
+            oldest = places[begin]
+            count[oldest.word] -= 1
+            if not count[oldest.word]:
+                weight -= oldest.weight
             begin += 1
-        best = max(best, now)
+        best = max(best, weight)
     return best
 
 
 def _pairs(wording: _Wording, texts: Sequence[Sequence[_Place]]) -> float:
-    """Against one more than there are: a single pair that happens to be there must not count as all of them."""
-    asked = {pair for pair in zip(wording.order, wording.order[1:], strict=False) if pair[0] != pair[1]}
-    weights = {pair: min(wording.weights[pair[0]], wording.weights[pair[1]]) for pair in asked}
+    """The largest share of pairs in one text. One more pair is added to the total, so that a single pair that occurs by
+    chance does not count as all of them."""
+    question_pairs = {pair for pair in zip(wording.order, wording.order[1:], strict=False) if pair[0] != pair[1]}
+    weights = {pair: min(wording.weights[pair[0]], wording.weights[pair[1]]) for pair in question_pairs}
     most = 0.0
     for places in texts:
-        found = {
-            (place.word, other.word)
+        text_pairs = {
+            (place.word, neighbour.word)
             for number, place in enumerate(places)
-            for other in places[number + 1 : number + 1 + NEIGHBOURS]
-            if other.at - place.at <= NEIGHBOURS
+            for neighbour in places[number + 1 : number + 1 + MAX_PAIR_DISTANCE]
+            if neighbour.at - place.at <= MAX_PAIR_DISTANCE
         }
-        most = max(most, sum(weights[pair] for pair in found & asked))
+        most = max(most, sum(weights[pair] for pair in text_pairs & question_pairs))
     return most / (sum(weights.values()) + 1)

@@ -41,7 +41,7 @@ class ConfidencePolicy(Protocol):
     def floor(self) -> float | None:
         """The cosine below which a hit is noise, if the policy has one."""
 
-    def measure(self, question: str, field: Sequence[Hit], handed: Sequence[Hit]) -> ConfidenceMetrics:
+    def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
         """The metrics of the passages that are handed out; `field` are the first hits of the search, independent of how
         many are handed out."""
 
