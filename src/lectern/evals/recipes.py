@@ -12,7 +12,7 @@ import lectern
 from lectern.evals.metrics import RESAMPLES, SEED
 from lectern.reading.rules import READER_VERSION, ReadingRules
 from lectern.retrieval.fusion import LEXICAL_WEIGHT
-from lectern.retrieval.search import CANDIDATES
+from lectern.retrieval.search import MIN_CANDIDATES
 from lectern.version import __version__
 
 PACKAGES = ("numpy", "onnxruntime", "qdrant-edge-py", "tokenizers")
@@ -31,7 +31,7 @@ def recipe(fingerprint: str, rules: ReadingRules) -> Recipe:
         "reader": READER_VERSION,
         "chunk_tokens": rules.target_tokens,
         "lexical_weight": LEXICAL_WEIGHT,
-        "candidates": CANDIDATES,
+        "candidates": MIN_CANDIDATES,
         "index_code": code_digest(MAKES_AN_INDEX),
         "search_code": code_digest(SEARCHES_IT),
         **package_versions(),

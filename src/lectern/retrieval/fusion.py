@@ -32,13 +32,13 @@ def rank(candidates: Sequence[Candidate], mode: SearchMode) -> list[Ranked]:
         lexical = candidate.bm25 / best if best > 0 else 0.0
         score = _score(mode, similarity, lexical)
         ranked.append(Ranked(candidate=candidate, score=score, similarity=similarity, lexical=lexical))
-    ranked.sort(key=lambda one: (-one.score, one.candidate.id))
-    seen: set[str] = set()
+    ranked.sort(key=lambda entry: (-entry.score, entry.candidate.id))
+    hashes: set[str] = set()
     distinct = []
-    for one in ranked:
-        if one.candidate.content_hash not in seen:
-            seen.add(one.candidate.content_hash)
-            distinct.append(one)
+    for entry in ranked:
+        if entry.candidate.content_hash not in hashes:
+            hashes.add(entry.candidate.content_hash)
+            distinct.append(entry)
     return distinct
 
 

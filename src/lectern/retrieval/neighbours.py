@@ -1,5 +1,4 @@
-"""The chunks around a chunk, within its lesson. The chain of chunks is followed one step at a time, for all chunks
-together."""
+"""The chunks around a chunk, within its lesson. Each step along the lessons is one read for all chunks."""
 
 from __future__ import annotations
 
@@ -20,16 +19,16 @@ async def neighbours(view: IndexView, chunks: Mapping[str, Chunk], before: int, 
     return {name: Around(before=tuple(reversed(earlier[name])), after=tuple(later[name])) for name in chunks}
 
 
-async def _walk(view: IndexView, chunks: Mapping[str, Chunk], steps: int, onward: Step) -> dict[str, list[Chunk]]:
+async def _walk(view: IndexView, chunks: Mapping[str, Chunk], steps: int, step: Step) -> dict[str, list[Chunk]]:
     walked: dict[str, list[Chunk]] = {name: [] for name in chunks}
-    at = dict(chunks)
+    current = dict(chunks)
     for _ in range(steps):
-        wanted = {name: beside for name, chunk in at.items() if (beside := onward(chunk)) is not None}
-        if not wanted:
+        next_ids = {name: next_id for name, chunk in current.items() if (next_id := step(chunk)) is not None}
+        if not next_ids:
             break
-        book_id = next(iter(at.values())).book_id  # a view is asked about one book
-        found = await view.by_ids(book_id, list(dict.fromkeys(wanted.values())))
-        at = {name: found[beside].chunk for name, beside in wanted.items() if beside in found}
-        for name, chunk in at.items():
+        book_id = next(iter(current.values())).book_id  # all chunks are of one book
+        stored = await view.by_ids(book_id, list(dict.fromkeys(next_ids.values())))
+        current = {name: stored[next_id].chunk for name, next_id in next_ids.items() if next_id in stored}
+        for name, chunk in current.items():
             walked[name].append(chunk)
     return walked

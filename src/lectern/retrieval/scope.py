@@ -1,5 +1,5 @@
-"""Checks a reader's filters against the book. A value that the book does not have is an error that names the valid
-ones. The search is never widened."""
+"""Checks a reader's filters against the book. If the book does not have a value, the error names the valid ones. The
+search is never widened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope
 from lectern.ports.ledger import Ledger
 from lectern.schemas.scope import WIRE
 
-MAX_NUMBER = 2**31  # of a chapter or lesson number: what every engine and database can compare
+MAX_NUMBER = 2**31  # of a chapter or lesson; every index and database can compare it
 
 
 async def resolve_book(
@@ -17,16 +17,16 @@ async def resolve_book(
 ) -> BookEntry:
     """The book to use: the one named, else the only one, else the configured default. Books that the caller may not
     read do not exist here; `readable=None` means all."""
-    known = {entry.manifest.book_id: entry for entry in await ledger.books()}
+    books = {entry.manifest.book_id: entry for entry in await ledger.books()}
     if readable is not None:
-        known = {name: entry for name, entry in known.items() if name in readable}
-        default = default if default in known else None  # not even its name is for everybody
-    wanted = book_id if book_id is not None else default if len(known) != 1 else next(iter(known))
-    if wanted is None and known:
-        raise BadInput(f"several books are indexed, say which by book_id: {', '.join(known)}", field="book_id")
-    if wanted is None or wanted not in known:
-        raise UnknownBook(wanted or "", tuple(known))
-    return known[wanted]
+        books = {book: entry for book, entry in books.items() if book in readable}
+        default = default if default in books else None  # an error must not show its name to this caller
+    name = book_id if book_id is not None else default if len(books) != 1 else next(iter(books))
+    if name is None and books:
+        raise BadInput(f"several books are indexed, say which by book_id: {', '.join(books)}", field="book_id")
+    if name is None or name not in books:
+        raise UnknownBook(name or "", tuple(books))
+    return books[name]
 
 
 async def resolve(
@@ -75,10 +75,10 @@ def _check_levels(levels: tuple[str, ...] | None) -> None:
         _check_known("levels", level, LEVELS)
 
 
-def _check_known(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
+def _check_known(name: str, value: str, valid: tuple[str, ...]) -> None:
+    if value not in valid:
         field = WIRE[name]
-        raise BadInput(f"{field}: there is no {value!r}; known are {', '.join(known)}", field=field)
+        raise BadInput(f"{field}: there is no {value!r}; known are {', '.join(valid)}", field=field)
 
 
 def _check_number(name: str, value: int | None) -> None:

@@ -1,5 +1,5 @@
-"""Hybrid search: the question's vector and words, the reader's scope, one ranking. Candidates are ids with scores; a
-chunk is read from the index only if the reader gets to see it."""
+"""Hybrid search: one ranking by the vector and the words of a question, within the reader's scope. Candidates are ids
+with scores. A chunk is read from the index only if the response shows it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lectern.retrieval.fusion import Ranked, rank
 from lectern.retrieval.neighbours import Neighbours, neighbours
 from lectern.retrieval.scope import resolve
 
-CANDIDATES = 30  # from each of the two searches, at least; more were measured and changed nothing
-SPARE = 2  # times as many as are wanted, so that duplicates and thresholds do not starve a page
+MIN_CANDIDATES = 30  # of each of the two searches; more were measured and changed nothing
+CANDIDATES_PER_RESULT = 2  # so that a page is full although duplicates and weak hits are left out
 
 
 class HybridSearch:
     """Finds chunks of one book for one reader."""
 
     def __init__(self, collections: Collections, ledger: Ledger, default_book: str | None = None) -> None:
-        self._shelf = collections
+        self._collections = collections
         self._ledger = ledger
         self._default_book = default_book
 
@@ -32,35 +32,35 @@ class HybridSearch:
 
     async def within(self, scope: ResolvedScope, query: SearchQuery) -> Findings:
         """The best hits in a resolved scope, with everything that was applied to get them."""
-        begun = time.perf_counter()
+        start = time.perf_counter()
         text = query.text.strip()
         entry, where = scope.entry, scope.where
-        serving = await self._shelf.serving(entry)
+        serving = await self._collections.serving(entry)
         [vector] = await serving.embedder.embed([text], purpose="question")
 
         async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk], Neighbours]:
-            most = max(CANDIDATES, SPARE * query.limit)  # one pool for all pages
-            candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=most)
+            limit = max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * query.limit)  # the same for every page
+            candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=limit)
             ranked = rank(candidates, query.mode)
             if query.similarity_threshold is not None:
-                ranked = [one for one in ranked if one.similarity >= query.similarity_threshold]
-            read = await view.with_vectors(where.book_id, [one.candidate.id for one in _page(ranked, query)])
-            found = {name: one.stored.chunk for name, one in read.items()}
-            return ranked, read, await neighbours(view, found, query.expand, query.expand)
+                ranked = [result for result in ranked if result.similarity >= query.similarity_threshold]
+            stored = await view.with_vectors(where.book_id, [result.candidate.id for result in _page(ranked, query)])
+            chunks = {name: indexed.stored.chunk for name, indexed in stored.items()}
+            return ranked, stored, await neighbours(view, chunks, query.expand, query.expand)
 
-        ranked, read, around = await serving.index.read(work)
+        ranked, stored, around = await serving.index.read(work)
         hits = tuple(
             Hit(
-                chunk=read[one.candidate.id].stored.chunk,
+                chunk=stored[result.candidate.id].stored.chunk,
                 rank=position,
-                score=one.score,
-                similarity=one.similarity,
-                lexical=one.lexical,
-                windows=read[one.candidate.id].vectors,
-                before=around[one.candidate.id].before,
-                after=around[one.candidate.id].after,
+                score=result.score,
+                similarity=result.similarity,
+                lexical=result.lexical,
+                windows=stored[result.candidate.id].vectors,
+                before=around[result.candidate.id].before,
+                after=around[result.candidate.id].after,
             )
-            for position, one in enumerate(_page(ranked, query), start=query.offset + 1)
+            for position, result in enumerate(_page(ranked, query), start=query.offset + 1)
         )
         return Findings(
             query=text,
@@ -70,7 +70,7 @@ class HybridSearch:
             hits=hits,
             vector=tuple(vector),
             total_found=len(ranked),
-            query_time_ms=round((time.perf_counter() - begun) * 1000, 3),
+            query_time_ms=round((time.perf_counter() - start) * 1000, 3),
         )
 
 
