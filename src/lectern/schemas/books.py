@@ -67,7 +67,7 @@ class LessonOut(Response):
             breadcrumb=" › ".join(dict.fromkeys([first.module_title, first.chapter_title, first.lesson_title])),
             source_file=first.source_file,
             url=first.url.partition("#")[0],
-            chunks=[Neighbour.of(one.chunk) for one in stored],
+            chunks=[Neighbour.of(stamped.chunk) for stamped in stored],
         )
 
 
@@ -86,9 +86,9 @@ class ContextOut(Response):
         return cls(
             book_id=chunk.book_id,
             parent_doc_id=chunk.parent_doc_id,
-            before=[Neighbour.of(one) for one in around.before],
+            before=[Neighbour.of(chunk) for chunk in around.before],
             chunk=Neighbour.of(chunk),
-            after=[Neighbour.of(one) for one in around.after],
+            after=[Neighbour.of(chunk) for chunk in around.after],
         )
 
 
@@ -109,11 +109,11 @@ class ChunkPage(Response):
     def of(cls, stored: list[StampedChunk], limit: int, cursor: str | None) -> Self:
         """The page that begins after the cursor, wherever that chunk is now."""
         after = _place(cursor) if cursor else ("", -1)
-        rest = [one for one in stored if (one.chunk.source_file, one.chunk.chunk_index) > after]
+        rest = [stamped for stamped in stored if (stamped.chunk.source_file, stamped.chunk.chunk_index) > after]
         page = rest[:limit]
         more = len(rest) > limit
         return cls(
-            chunks=[StoredChunk(id=one.chunk.id, payload=to_payload(one)) for one in page],
+            chunks=[StoredChunk(id=stamped.chunk.id, payload=to_payload(stamped)) for stamped in page],
             next_cursor=_cursor(page[-1].chunk) if more else None,
         )
 

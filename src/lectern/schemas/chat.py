@@ -203,7 +203,7 @@ class ChatResponse(Response):
             nearest=_lessons(reply.nearest if isinstance(reply, Refusal) else ()),
             outside_scope=_lessons(reply.outside_scope if isinstance(reply, Refusal) else ()),
             other_books=list(reply.other_books) if isinstance(reply, Refusal) else [],
-            statements=[] if refusal else [_as(StatementOut, one) for one in getattr(reply, "statements", ())],
+            statements=[] if refusal else [_as(StatementOut, item) for item in getattr(reply, "statements", ())],
             removed=_as(RemovedOut, reply.removed),
             standalone=account.standalone,
             filters=applied(account.where) if account.where else {},

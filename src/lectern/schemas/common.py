@@ -14,7 +14,7 @@ from lectern.domain.threads import check_metadata
 from lectern.schemas.scope import scope_from
 
 
-def _kept(metadata: dict[str, Any]) -> dict[str, Any]:
+def _checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     try:
         check_metadata(metadata)
     except BadInput as exc:
@@ -31,7 +31,7 @@ def _decodable(text: object) -> object:
     return text
 
 
-Metadata = Annotated[dict[str, Any], AfterValidator(_kept)]
+Metadata = Annotated[dict[str, Any], AfterValidator(_checked_metadata)]
 Name = Annotated[str, BeforeValidator(_decodable)]
 
 
@@ -87,7 +87,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def event_stream(**events: str) -> dict[int | str, dict[str, Any]]:
     """The Server-Sent Events that a route documents, each with the content of its data. The schema is that of one
     event."""
-    told = "; ".join(f"`{name}`: {holds}" for name, holds in events.items())
+    contents = "; ".join(f"`{name}`: {holds}" for name, holds in events.items())
     data = {"type": "string", "contentMediaType": "application/json"}
     event = {
         "type": "object",
@@ -96,7 +96,7 @@ def event_stream(**events: str) -> dict[int | str, dict[str, Any]]:
     }
     return {
         200: {
-            "description": f"Server-Sent Events, the data of each one JSON object. {told}.",
+            "description": f"Server-Sent Events, the data of each one JSON object. {contents}.",
             "content": {"text/event-stream": {"schema": event}},
         }
     }

@@ -12,7 +12,7 @@ from lectern.domain.errors import BadInput
 from lectern.domain.jobs import JobRecord, JobStatus, Mode, Planned
 from lectern.schemas.common import Request, Response
 
-HIGHEST = 2**31 - 1  # of a job's number, as every database can compare it
+MAX_JOB_ID = 2**31 - 1  # every database can compare it
 
 
 class IngestionRequest(Request):
@@ -132,7 +132,7 @@ def before_of(cursor: str | None) -> int | None:
     """The job number after which a page begins."""
     if cursor is None:
         return None
-    if not (cursor.isascii() and cursor.isdecimal()) or int(cursor) > HIGHEST:
+    if not (cursor.isascii() and cursor.isdecimal()) or int(cursor) > MAX_JOB_ID:
         raise BadInput("this cursor was not given out here; begin without one", field="cursor")
     return int(cursor)
 
@@ -167,8 +167,8 @@ class IngestionPlan(Response):
         assert planned.forecast is not None  # a dry run has one
         job = planned.job
         problems: dict[str, Any] = {
-            "warnings": [dataclasses.asdict(one) for one in job.warnings],
-            "errors": [dataclasses.asdict(one) for one in job.errors],
+            "warnings": [dataclasses.asdict(problem) for problem in job.warnings],
+            "errors": [dataclasses.asdict(problem) for problem in job.errors],
         }
         chunks = PlannedChunks(**dataclasses.asdict(planned.forecast))
         return cls(**plan, **problems, book_id=job.book_id, chunks=chunks)

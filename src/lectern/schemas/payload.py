@@ -15,7 +15,7 @@ from lectern.domain.chunks import Chunk, SectionMark, Stamp, StampedChunk
 from lectern.domain.errors import IndexMismatch
 
 SCHEMA_VERSION = 2
-_ADDED: dict[object, dict[str, Any]] = {1: {"sections": []}}  # what an older version lacks, and stands for its absence
+_ADDED_FIELDS: dict[object, dict[str, Any]] = {1: {"sections": []}}  # fields that an older version lacks
 _CHUNK_FIELDS = tuple(field.name for field in dataclasses.fields(Chunk) if field.name != "id")
 _STAMP_FIELDS = tuple(field.name for field in dataclasses.fields(Stamp))
 
@@ -32,17 +32,17 @@ def to_payload(stored: StampedChunk) -> dict[str, Any]:
 
 def from_payload(point_id: object, payload: Mapping[str, Any] | None) -> StampedChunk:
     """The chunk behind a point."""
-    found = dict(payload or {})
-    version = found.pop("schema_version", None)
-    found |= _ADDED.get(version, {})
-    if version != SCHEMA_VERSION and version not in _ADDED:
+    fields = dict(payload or {})
+    version = fields.pop("schema_version", None)
+    fields |= _ADDED_FIELDS.get(version, {})
+    if version != SCHEMA_VERSION and version not in _ADDED_FIELDS:
         raise IndexMismatch(
             f"the index holds chunks of schema {version!r}, this version reads {SCHEMA_VERSION}; "
             "rebuild it with: lectern ingest PATH --mode recreate"
         )
     try:
-        chunk = {name: found[name] for name in _CHUNK_FIELDS}
-        stamp = {name: found[name] for name in _STAMP_FIELDS}
+        chunk = {name: fields[name] for name in _CHUNK_FIELDS}
+        stamp = {name: fields[name] for name in _STAMP_FIELDS}
     except KeyError as exc:
         raise IndexMismatch(
             f"point {point_id} has no field {exc}; rebuild the book with: lectern ingest PATH --mode recreate"

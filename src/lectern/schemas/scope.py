@@ -33,14 +33,14 @@ OPTIONS = {field.option: field.wire for field in SCOPE_FIELDS if field.name != "
 
 def scope_from(fields: Mapping[str, Any], book_id: str | None = None) -> Scope:
     """The scope that a request's fields describe."""
-    given = {field.name: fields.get(field.wire) for field in SCOPE_FIELDS}
-    ends = (given.pop("chapter_min"), given.pop("chapter_max"))
-    levels = given.pop("levels")
+    values = {field.name: fields.get(field.wire) for field in SCOPE_FIELDS}
+    ends = (values.pop("chapter_min"), values.pop("chapter_max"))
+    levels = values.pop("levels")
     return Scope(
         book_id=book_id if book_id is not None else fields.get("book_id"),
         chapters=None if ends == (None, None) else ends,
         levels=None if levels is None else tuple(levels),  # JSON knows no tuples
-        **given,
+        **values,
     )
 
 

@@ -86,8 +86,8 @@ class ExportOut(ThreadOut):
     @classmethod
     def of_turns(cls, thread: Thread, turns: Sequence[Turn]) -> Self:
         """The thread with every reply in full."""
-        shown = [TurnOut(run_id=one.run_id, question=one.question, reply=dict(one.reply)) for one in turns]
-        return cls(**_parts(thread), turns=shown)
+        replies = [TurnOut(run_id=turn.run_id, question=turn.question, reply=dict(turn.reply)) for turn in turns]
+        return cls(**_parts(thread), turns=replies)
 
 
 class ThreadPageOut(Response):
@@ -121,6 +121,8 @@ def _parts(thread: Thread) -> dict[str, Any]:
         **head,
         "filters": dict(thread.head.filters),
         "messages": [MessageOut.of(message) for message in thread.messages],
-        "retrieval_history": [LookUpOut.model_validate(one, from_attributes=True) for one in thread.retrieval_history],
+        "retrieval_history": [
+            LookUpOut.model_validate(look_up, from_attributes=True) for look_up in thread.retrieval_history
+        ],
         "before": thread.earlier,
     }

@@ -11,7 +11,7 @@ from sse_starlette import EventSourceResponse
 from lectern.api.deps import IdempotencyKey, IngestCaller, LecternDep, StreamsDep
 from lectern.api.job_events import live_events, stored_events
 from lectern.schemas.common import event_stream, problems
-from lectern.schemas.jobs import HIGHEST, IngestionJob, IngestionPage, IngestionPlan, IngestionRequest, before_of
+from lectern.schemas.jobs import MAX_JOB_ID, IngestionJob, IngestionPage, IngestionPlan, IngestionRequest, before_of
 
 EVENTS = event_stream(
     planned="{job, files}: how many files are new, modified, moved, deleted, unchanged",
@@ -21,7 +21,7 @@ EVENTS = event_stream(
 )
 PLAN: dict[int | str, dict[str, Any]] = {200: {"model": IngestionPlan, "description": "The plan of a dry run"}}
 router = APIRouter(tags=["jobs"], responses=problems(401, 403, 404, 422, 429, 503))
-JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
+JobId = Annotated[int, Path(ge=1, le=MAX_JOB_ID)]
 
 
 @router.post(
