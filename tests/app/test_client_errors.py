@@ -31,7 +31,7 @@ def problems() -> Iterator[errors.LecternError]:
     yield errors.TooMany("wait", 17)
     yield errors.ProviderError("cohere", "is down: try again")
     yield errors.RateLimited("openai", 21)
-    yield errors.BadKey(tried=True)
+    yield errors.BadKey(key_sent=True)
     plain = (
         "UnknownLesson UnknownThread UnknownRun UnknownJob SourceError BookNotFound BadManifest WrongBook ConfigError "
         "IndexMismatch IndexDamaged ModelDamaged InUse Busy Conflict Cancelled JobCancelled JobFailed Unauthorised "

@@ -308,9 +308,9 @@ async def test_an_attempt_is_repeated_only_when_it_failed(store: Store) -> None:
     await store.log.end(run_id, "error")
     replied = await store.say(MINE, thread_id, "q")
     assert not await store.log.begin(run_of(replied, MINE, thread_id))
-    known = await store.log.run(MINE, replied)
-    assert known is not None
-    assert known.state == "replied"
+    run = await store.log.run(MINE, replied)
+    assert run is not None
+    assert run.state == "replied"
 
 
 async def test_attempts_of_a_dead_process_were_interrupted(store: Store) -> None:
@@ -319,10 +319,10 @@ async def test_attempts_of_a_dead_process_were_interrupted(store: Store) -> None
     await store.log.begin(run_of(run_id, MINE, new_id(), "lost?"))
 
     assert await store.log.sweep() == 1
-    known = await store.log.run(MINE, run_id)
+    run = await store.log.run(MINE, run_id)
 
-    assert known is not None
-    assert (known.state, known.question) == ("interrupted", "lost?")
+    assert run is not None
+    assert (run.state, run.question) == ("interrupted", "lost?")
 
 
 async def test_a_busy_thread_waits_and_then_refuses(store: Store) -> None:

@@ -47,7 +47,7 @@ class Authenticator:
         text = key_in(headers)
         key = await self.keys.verified(text) if text else None
         if key is None:
-            raise BadKey(tried=text is not None)
+            raise BadKey(key_sent=text is not None)
         caller = _holder(key) if key.kind == "secret" else await self._visitor(key, headers)
         await self.keys.note_use(key)
         return caller

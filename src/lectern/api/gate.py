@@ -74,7 +74,7 @@ class Gate:
         try:
             return await self._door.caller(Headers(scope=scope))
         except (BadKey, WrongOrigin) as exc:
-            if not isinstance(exc, BadKey) or exc.tried:
+            if not isinstance(exc, BadKey) or exc.key_sent:
                 await self._limits.refuse_guessing(peer)
             raise
 

@@ -154,7 +154,7 @@ def error_from(body: object, retry_after: float = RETRY_AFTER) -> LecternError:
     if isinstance(error, ProviderError):
         error.provider = problem.detail.partition(":")[0] if problem.code else SERVER
     if isinstance(error, BadKey):
-        error.tried = True
+        error.key_sent = True
     return error
 
 

@@ -75,8 +75,8 @@ class Chunk:
 
     def section_at(self, place: int) -> SectionMark | None:
         """The section at a position in the text, if the chunk contains several."""
-        begun = [mark for mark in self.sections if mark.at <= place]
-        return begun[-1] if begun else None
+        marks = [mark for mark in self.sections if mark.at <= place]
+        return marks[-1] if marks else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,5 +27,5 @@ def in_days(days: float) -> str:
 
 def seconds_between(first: str, last: str) -> float:
     """The seconds from one written moment to another."""
-    begun, ended = (datetime.fromisoformat(moment) for moment in (first, last))
-    return max(0.0, (ended - begun).total_seconds())
+    start, end = (datetime.fromisoformat(moment) for moment in (first, last))
+    return max(0.0, (end - start).total_seconds())

@@ -260,7 +260,7 @@ class JobFailed(LecternError):
     """A job failed; raised to callers that follow it."""
 
 
-GOOD_KEY = (
+BAD_KEY_MESSAGE = (
     "a good key is needed, as `Authorization: Bearer KEY` or `X-API-Key: KEY`; "
     "the operator makes one with: lectern keys create"
 )
@@ -269,9 +269,9 @@ GOOD_KEY = (
 class BadKey(Unauthorised):
     """The key is missing or not valid."""
 
-    def __init__(self, *, tried: bool) -> None:
-        self.tried = tried  # something was sent: it may be a guess
-        super().__init__(GOOD_KEY)
+    def __init__(self, *, key_sent: bool) -> None:
+        self.key_sent = key_sent  # it may be a guess
+        super().__init__(BAD_KEY_MESSAGE)
 
 
 class WrongOrigin(Forbidden):

@@ -46,8 +46,8 @@ class EventLog(Generic[Event]):
     def place_of(self, last_event_id: str | None) -> int:
         """The number to continue after. A client that has seen the last event gets it again."""
         attempt, _, number = (last_event_id or "").partition("-")
-        ours = attempt == self._attempt and number.isascii() and number.isdecimal()
-        place = int(number) if ours else 0
+        same_attempt = attempt == self._attempt and number.isascii() and number.isdecimal()
+        place = int(number) if same_attempt else 0
         return 0 if place > len(self.events) else min(place, len(self.events) - self.done)
 
     async def over(self) -> None:

@@ -103,15 +103,15 @@ class JobOrder:
     mode: Mode = "incremental"
     replace: bool = False
 
-    def same_work(self, other: JobOrder) -> bool:
+    def same_work(self, order: JobOrder) -> bool:
         """Whether both orders ask for the same work, even in different words."""
-        mine = (self.book_id, self.folder, self.mode, self.replace)
-        return mine == (other.book_id, other.folder, other.mode, other.replace)
+        fields = (self.book_id, self.folder, self.mode, self.replace)
+        return fields == (order.book_id, order.folder, order.mode, order.replace)
 
-    def same_words(self, other: JobOrder) -> bool:
+    def same_words(self, order: JobOrder) -> bool:
         """Whether one order could be a repeated request of the other."""
-        mine = (self.book_id, self.source, self.mode, self.replace)
-        return mine == (other.book_id, other.source, other.mode, other.replace)
+        fields = (self.book_id, self.source, self.mode, self.replace)
+        return fields == (order.book_id, order.source, order.mode, order.replace)
 
     def in_words(self, message: str) -> str:
         """A message for callers, in which the folder is named as the caller named it."""

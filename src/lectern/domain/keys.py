@@ -25,12 +25,12 @@ KeyState = Literal["active", "expired", "revoked"]
 PREFIXES: dict[KeyKind, str] = {"secret": "lk", "publishable": "lp"}
 PUBLISHABLE_RIGHTS: frozenset[Right] = frozenset({"read", "chat"})
 DEFAULT_RIGHTS: tuple[Right, ...] = ("read", "chat")
-SIGNS = string.ascii_letters + string.digits
+SECRET_ALPHABET = string.ascii_letters + string.digits
 SECRET_LENGTH = 32  # of 62 signs: 190 random bits
 ID_LENGTH = 12
 NAME_LENGTH = 100
-MOST_DAYS = 36_500  # a hundred years; a date must stay one that every database can write
-MOST_HOURS = 24 * 90
+MAX_DAYS = 36_500  # a hundred years; a date must stay one that every database can write
+MAX_GRACE_HOURS = 24 * 90
 PORTS = {"http": 80, "https": 443}
 _KEY = re.compile(rf"(?:lk|lp)_([a-z0-9]{{{ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}", re.ASCII)
 _BOOK = re.compile(r"[^\W_A-Z-][^\W_A-Z]*(?:-[^\W_A-Z]+)*")  # a slug: letters of any script, digits, hyphens
@@ -128,8 +128,8 @@ class KeyRequest:
 
 def refuse_days(days: float | None) -> None:
     """Refuse a lifetime that a key cannot have."""
-    if days is not None and not 0 < days <= MOST_DAYS:
-        raise BadInput(f"a key lives for more than 0 and at most {MOST_DAYS} days, not {days:g}", field="expires")
+    if days is not None and not 0 < days <= MAX_DAYS:
+        raise BadInput(f"a key lives for more than 0 and at most {MAX_DAYS} days, not {days:g}", field="expires")
 
 
 def new_key_id() -> str:
@@ -139,14 +139,14 @@ def new_key_id() -> str:
 
 def new_text(kind: KeyKind, key_id: str) -> str:
     """A key's text, with a new secret."""
-    secret = "".join(secrets.choice(SIGNS) for _ in range(SECRET_LENGTH))
+    secret = "".join(secrets.choice(SECRET_ALPHABET) for _ in range(SECRET_LENGTH))
     return f"{PREFIXES[kind]}_{key_id}_{secret}"
 
 
 def key_id_in(text: str) -> str | None:
     """The id in a key's text; None if the text cannot be a key."""
-    found = _KEY.fullmatch(text)
-    return found[1] if found else None
+    match = _KEY.fullmatch(text)
+    return match[1] if match else None
 
 
 def digest_of(text: str) -> str:
@@ -154,11 +154,11 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def origin_of(given: str) -> str:
+def origin_of(text: str) -> str:
     """An origin as browsers send it: scheme, host and port, nothing else."""
-    wrong = BadInput(f"{given!r} is no origin; write it like https://example.org or http://localhost:3000")
+    wrong = BadInput(f"{text!r} is no origin; write it like https://example.org or http://localhost:3000")
     try:
-        parts = urlsplit(given.strip())
+        parts = urlsplit(text.strip())
         port = parts.port
     except ValueError:
         raise wrong from None

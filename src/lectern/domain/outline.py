@@ -50,15 +50,15 @@ class Outline:
 
 def outline_of(manifest: Manifest, records: Iterable[IngestionRecord]) -> Outline:
     """The outline of what is indexed: the manifest's order of modules first, then that of the paths."""
-    known = [module.slug for module in manifest.modules]
+    slugs = [module.slug for module in manifest.modules]
     ordered = sorted(records, key=lambda record: natural(record.source_file))
-    modules: dict[str, list[IngestionRecord]] = {slug: [] for slug in known}
+    modules: dict[str, list[IngestionRecord]] = {slug: [] for slug in slugs}
     for record in ordered:
         modules.setdefault(record.place.module, []).append(record)
     return Outline(
         book_id=manifest.book_id,
         title=manifest.title,
-        modules=tuple(_module(slug, some) for slug, some in modules.items() if some),
+        modules=tuple(_module(slug, group) for slug, group in modules.items() if group),
     )
 
 
@@ -70,8 +70,10 @@ def _module(slug: str, records: Sequence[IngestionRecord]) -> OutlineModule:
         module=slug,
         title=records[0].module_title,
         chapters=tuple(
-            OutlineChapter(chapter=number, title=some[0].chapter_title, lessons=tuple(_lesson(one) for one in some))
-            for number, some in chapters.items()
+            OutlineChapter(
+                chapter=number, title=group[0].chapter_title, lessons=tuple(_lesson(record) for record in group)
+            )
+            for number, group in chapters.items()
         ),
     )
 

@@ -12,8 +12,8 @@ from lectern.domain.errors import BadInput
 SearchMode = Literal["hybrid", "dense", "lexical"]
 QUERY_LENGTH = (3, 1000)  # characters after strip
 SEARCH_LIMIT = 20  # results of a search
-MOST_HITS = 100  # passages that a question may be answered from, and results that can be paged through
-MOST_NEIGHBOURS = 5  # on either side of a hit
+MAX_HITS = 100  # passages that a question may be answered from, and results that can be paged through
+MAX_NEIGHBOURS = 5  # on either side of a hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +49,12 @@ class SearchQuery:
             raise BadInput(
                 f"the query must have {low} to {high} characters, not {len(self.text.strip())}", field="text"
             )
-        if not 1 <= self.limit <= MOST_HITS:
-            raise BadInput(f"limit (top_k) must be 1 to {MOST_HITS}, not {self.limit}", field="top_k")
-        if not 0 <= self.offset < MOST_HITS:
-            raise BadInput(f"offset must be 0 to {MOST_HITS - 1}, not {self.offset}", field="offset")
-        if not 0 <= self.expand <= MOST_NEIGHBOURS:
-            raise BadInput(f"expand must be 0 to {MOST_NEIGHBOURS}, not {self.expand}", field="expand")
+        if not 1 <= self.limit <= MAX_HITS:
+            raise BadInput(f"limit (top_k) must be 1 to {MAX_HITS}, not {self.limit}", field="top_k")
+        if not 0 <= self.offset < MAX_HITS:
+            raise BadInput(f"offset must be 0 to {MAX_HITS - 1}, not {self.offset}", field="offset")
+        if not 0 <= self.expand <= MAX_NEIGHBOURS:
+            raise BadInput(f"expand must be 0 to {MAX_NEIGHBOURS}, not {self.expand}", field="expand")
         if self.similarity_threshold is not None and not 0 <= self.similarity_threshold <= 1:
             raise BadInput(
                 f"similarity_threshold must be 0 to 1, not {self.similarity_threshold}", field="similarity_threshold"

@@ -145,7 +145,7 @@ def check_metadata(metadata: Json) -> None:
 
 def _depth(value: object) -> int:
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return 1 + max((_depth(one) for one in inner), default=0)
+    return 1 + max((_depth(child) for child in inner), default=0)
 
 
 def check_text(text: str, field_: str) -> None:
@@ -166,9 +166,9 @@ def title_of(question: str) -> str:
 def checked_id(thread_id: str) -> str:
     """A thread's id, checked to be a UUID of version 4."""
     try:
-        found = UUID(thread_id)
+        uuid = UUID(thread_id)
     except ValueError:
-        found = None
-    if found is None or found.version != 4:  # noqa: PLR2004  # by its name
+        uuid = None
+    if uuid is None or uuid.version != 4:  # noqa: PLR2004  # by its name
         raise BadInput(f"{thread_id!r} is no thread id; it must be a UUID of version 4", field="session_id")
-    return str(found)
+    return str(uuid)

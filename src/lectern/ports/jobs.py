@@ -32,7 +32,7 @@ class JobLog(Protocol):
     async def add(
         self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, running: bool = False
     ) -> JobRecord | None:
-        """Store a new job, queued or begun; None if this owner has used the idempotency key before."""
+        """Store a new job, queued or running; None if this owner has used the idempotency key before."""
 
     async def join(self, order: JobOrder, *, owner: str, key: str, job_id: int) -> bool:
         """Note that another request got this job; False if its owner has used the idempotency key before."""

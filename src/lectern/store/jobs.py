@@ -36,7 +36,7 @@ class SqlJobs:
     async def add(
         self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, running: bool = False
     ) -> JobRecord | None:
-        """Store a new job, queued or begun; None if this owner has used the idempotency key before."""
+        """Store a new job, queued or running; None if this owner has used the idempotency key before."""
         now = utc_now()
         job = IngestionJob(
             job_id=0,

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.domain.clock import days_ago, in_days, utc_now
 from lectern.domain.errors import BadInput, Conflict, StoreUnavailable, UnknownKey
 from lectern.domain.keys import (
-    MOST_HOURS,
+    MAX_GRACE_HOURS,
     IssuedKey,
     Key,
     KeyKind,
@@ -97,8 +97,8 @@ class SqlKeys:
     async def rotate(self, key_id: str, *, grace: float = 0, days: float | None = None) -> IssuedKey:
         """Give a key a new text; owner, rights and threads stay. The old text stops at once, or after `grace` hours.
         With `days` the key expires that many days from now."""
-        if not 0 <= grace <= MOST_HOURS:
-            raise BadInput(f"the grace must be 0 to {MOST_HOURS} hours, not {grace:g}", field="grace")
+        if not 0 <= grace <= MAX_GRACE_HOURS:
+            raise BadInput(f"the grace must be 0 to {MAX_GRACE_HOURS} hours, not {grace:g}", field="grace")
         refuse_days(days)
         key = await self._key(key_id)
         if days is not None:
