@@ -39,7 +39,7 @@ from lectern.domain.replies import (
     Timings,
 )
 from lectern.domain.scope import SearchQuery
-from lectern.ports.answering import Answerer, Assignment, Judge, Spent
+from lectern.ports.answering import Answerer, Assignment, Judge, Usage
 from lectern.text.words import stems
 
 
@@ -140,8 +140,8 @@ class _Turn:
         history = self._question.history
         if not history or not depends_on_history(self._text):
             return self._text
-        standalone, spent = await self._deps.answerer.standalone(self._text, history)
-        self._tokens += spent.tokens
+        standalone, usage = await self._deps.answerer.standalone(self._text, history)
+        self._tokens += usage.tokens
         return standalone or standalone_by_rules(self._text, history)
 
     async def _retrieve(self) -> tuple[list[Hit], list[Hit]]:
@@ -192,7 +192,7 @@ class _Turn:
         opening = f"{self._deps.rules.disclaimer}\n\n" if low else ""
         async with aclosing(self._deps.answerer.write(task)) as pieces:  # type: ignore[type-var]  # a generator
             async for piece in pieces:
-                if isinstance(piece, Spent):
+                if isinstance(piece, Usage):
                     self._tokens += piece.tokens
                 elif text := await checker.feed(piece):
                     yield Delta(text=opening + text)

@@ -36,7 +36,7 @@ class Checker:
     _quotes: dict[int, str] = field(default_factory=dict)  # the first claim that each passage was cited for
     _pending: list[str] = field(default_factory=list)
     _text: str = ""
-    _last_cited: tuple[int, ...] = ()  # by the sentence before; a listing below it may leave out its own
+    _last_cited: tuple[int, ...] = ()  # by the sentence before; also for a listing without markers
 
     @property
     def text(self) -> str:

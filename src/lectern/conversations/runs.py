@@ -48,7 +48,7 @@ class LiveRun(EventLog[RunEvent]):
     async def wait_until_begun(self) -> None:
         """Wait for the first event; a run that fails before it raises."""
         while not self.events:
-            await self._bell.wait()
+            await self._wakeup.wait()
         if isinstance(first := self.events[0], Failed):
             raise first.error
 

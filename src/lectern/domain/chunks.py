@@ -38,7 +38,7 @@ class Chunk:
 
     id: ChunkId
     text: str
-    # where it stands
+    # its place in the book
     book_id: str
     module: str
     chapter: int
@@ -143,6 +143,6 @@ class IndexedChunk:
 class Change:
     """One replacement as the index sees it: readers see all of it or nothing."""
 
-    put: tuple[IndexedChunk, ...]  # every chunk of the lessons that will stand there, changed or not
-    drop: tuple[str, ...]  # ids that stood there and will not
+    put: tuple[IndexedChunk, ...]  # every chunk of the lessons, changed or not
+    drop: tuple[str, ...]  # ids of chunks that are deleted
     language: str

@@ -25,7 +25,7 @@ class EventLog(Generic[Event]):
         self._attempt = secrets.token_hex(
             4
         )  # a number would repeat: an attempt that a normal stop ended is not counted
-        self._bell = asyncio.Event()
+        self._wakeup = asyncio.Event()
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
         """The events after a number, each with its own number, until the last. An unknown number starts from the
@@ -37,7 +37,7 @@ class EventLog(Generic[Event]):
                 yield after, self.events[after - 1]
             if self.done:
                 return
-            await self._bell.wait()
+            await self._wakeup.wait()
 
     def id_of(self, number: int) -> str:
         """The id of an event. No other attempt uses it."""
@@ -53,7 +53,7 @@ class EventLog(Generic[Event]):
     async def over(self) -> None:
         """Wait until the last event was added."""
         while not self.done:
-            await self._bell.wait()
+            await self._wakeup.wait()
 
     def add(self, event: Event) -> None:
         """Add an event for all followers."""
@@ -62,8 +62,8 @@ class EventLog(Generic[Event]):
 
     def _wake(self) -> None:
         """Wake all followers."""
-        self._bell.set()
-        self._bell = asyncio.Event()
+        self._wakeup.set()
+        self._wakeup = asyncio.Event()
 
 
 class Poller:

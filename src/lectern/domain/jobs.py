@@ -12,7 +12,7 @@ from lectern.domain.chunks import Change
 Mode = Literal["incremental", "full", "recreate"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 Origin = Literal["server", "terminal"]  # who carries a job on: only a server takes up again what a kill broke off
-OPEN: frozenset[JobStatus] = frozenset({"queued", "running"})
+OPEN_STATUSES: frozenset[JobStatus] = frozenset({"queued", "running"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class Replacement:
     names exchanged) share ids while they change, so they are one replacement.
     """
 
-    lessons: tuple[LessonSource, ...]  # what will stand there
-    retired: tuple[IngestionRecord, ...]  # what stood there
+    lessons: tuple[LessonSource, ...]  # as they will be in the index
+    retired: tuple[IngestionRecord, ...]  # the records that they replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class JobRecord:
     @property
     def open(self) -> bool:
         """Whether the job has not ended yet."""
-        return self.job.status in OPEN
+        return self.job.status in OPEN_STATUSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ class Judgement:
 class Statement:
     """A sentence of the answer, with the sources that it cites and whether they support it."""
 
-    text: str  # as it stands in the answer, markers included
+    text: str  # as in the answer, with markers
     citations: tuple[int, ...]  # numbers of sources
     verdict: Verdict
     support: float
@@ -114,7 +114,7 @@ class Answer:
     text: str
     citations: tuple[Citation, ...]
     statements: tuple[Statement, ...]
-    considered: tuple[Hit, ...]  # handed out, not cited
+    considered: tuple[Hit, ...]  # given to the answerer, not cited
     removed: Removals
     account: Account
     kind: Literal["answer"] = "answer"

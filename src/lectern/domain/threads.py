@@ -19,7 +19,7 @@ LIVE_MESSAGES = 50  # of a thread; older ones are read from the archive
 SUMMARY_FROM = 5  # exchanges
 SUMMARY_LENGTH = 200  # characters
 TITLE_LENGTH = 200
-TITLE_BRIEF = 80  # of a title that nobody gave
+MAX_AUTO_TITLE_LENGTH = 80  # of a title made from the first question
 METADATA_BYTES = 4096
 METADATA_DEPTH = 20
 LOCAL_OWNER = "local"  # of every thread while no key exists, and of the terminal's
@@ -158,9 +158,9 @@ def check_text(text: str, field_: str) -> None:
 def title_of(question: str) -> str:
     """The first question, shortened."""
     line = " ".join(question.split())
-    if len(line) <= TITLE_BRIEF:
+    if len(line) <= MAX_AUTO_TITLE_LENGTH:
         return line
-    return line[: TITLE_BRIEF - 1].rsplit(" ", 1)[0].rstrip(" ,.;:") + "…"
+    return line[: MAX_AUTO_TITLE_LENGTH - 1].rsplit(" ", 1)[0].rstrip(" ,.;:") + "…"
 
 
 def checked_id(thread_id: str) -> str:

@@ -36,7 +36,7 @@ from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
 from lectern.domain.threads import SUMMARY_LENGTH
 from lectern.models.provider_errors import PROVIDER, meaning
-from lectern.ports.answering import Assignment, Desk, Spent
+from lectern.ports.answering import Assignment, Desk, Usage
 from lectern.schemas.tool_response import TOOL_NAME, error_response
 
 BASE_URL = "https://api.openai.com/v1"
@@ -75,7 +75,7 @@ class AgentAnswerer:
         """What the model is told; never to be repeated to a reader."""
         return self._prompts.answering
 
-    async def write(self, task: Assignment) -> AsyncIterator[str | Spent]:
+    async def write(self, task: Assignment) -> AsyncIterator[str | Usage]:
         """An answer with `[n]` markers, unchecked; then what it cost."""
         begun = False
         try:
@@ -89,7 +89,7 @@ class AgentAnswerer:
             async for piece in self._run(task, tools=False):
                 yield piece
 
-    async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Spent]:
+    async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Usage]:
         """The question made to stand alone, by the model; None where it gives nothing usable."""
         talk = "\n".join(f"Reader: {one.question}\nAnswer: {one.answer[:400]}" for one in history[-4:])
         said, spent = await self._line(self._prompts.rewriting, f"{talk}\nLast question: {question}")
@@ -102,7 +102,7 @@ class AgentAnswerer:
         )  # no turn waits for it, and none pays
         return said if said and len(said) <= SUMMARY_LENGTH and not _LINK.search(said) else None
 
-    async def _line(self, instructions: str, text: str) -> tuple[str, Spent]:
+    async def _line(self, instructions: str, text: str) -> tuple[str, Usage]:
         """One line by the model, without tools; empty where it fails."""
         agent: Agent[None] = Agent(
             name="Lectern", instructions=instructions, model=self._sdk_model, model_settings=self._settings
@@ -110,8 +110,8 @@ class AgentAnswerer:
         try:
             result = await Runner.run(agent, input=text, max_turns=1, run_config=QUIET)
         except (AgentsException, OpenAIError, ValueError, TypeError, AttributeError):
-            return "", Spent(tokens=0)  # the rules will do; the answer itself will say what is wrong with the endpoint
-        return " ".join(str(result.final_output or "").split()), Spent(tokens=_tokens(result.raw_responses))
+            return "", Usage(tokens=0)  # the rules will do; the answer itself will say what is wrong with the endpoint
+        return " ".join(str(result.final_output or "").split()), Usage(tokens=_tokens(result.raw_responses))
 
     def _agent(self, tools: Sequence[FunctionTool]) -> Agent[Desk]:
         return Agent(
@@ -122,7 +122,7 @@ class AgentAnswerer:
             tools=list(tools),
         )
 
-    async def _run(self, task: Assignment, *, tools: bool) -> AsyncIterator[str | Spent]:
+    async def _run(self, task: Assignment, *, tools: bool) -> AsyncIterator[str | Usage]:
         agent = self._agents[tools]
         conversation = _conversation(task) if tools else _plain_conversation(task)
         try:
@@ -133,13 +133,13 @@ class AgentAnswerer:
                 async for event in streamed.stream_events():
                     if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
                         yield event.data.delta
-                yield Spent(tokens=_tokens(streamed.raw_responses))
+                yield Usage(tokens=_tokens(streamed.raw_responses))
             else:
                 result = await Runner.run(
                     agent, input=conversation, context=task.desk, max_turns=MAX_TURNS, run_config=QUIET
                 )
                 yield str(result.final_output or "")
-                yield Spent(tokens=_tokens(result.raw_responses))
+                yield Usage(tokens=_tokens(result.raw_responses))
         except MaxTurnsExceeded as exc:
             raise ProviderError(self.model, "kept calling tools and gave no answer; ask again") from exc
         except APIStatusError as exc:

@@ -42,8 +42,8 @@ class ConfidencePolicy(Protocol):
         """The cosine below which a hit is noise, if the policy has one."""
 
     def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
-        """The metrics of the passages that are handed out; `field` are the first hits of the search, independent of how
-        many are handed out."""
+        """The metrics of `hits`, the passages for the answerer; `field` are the first hits of the search, whose number
+        does not depend on the request."""
 
 
 class Desk(Protocol):
@@ -72,7 +72,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Usage:
     """What an answer cost; the last value that an answerer yields."""
 
     tokens: int
@@ -85,13 +85,13 @@ class Answerer(Protocol):
     def model(self) -> str:
         """The model's name in a reply."""
 
-    def write(self, task: Assignment) -> AsyncIterator[str | Spent]:
+    def write(self, task: Assignment) -> AsyncIterator[str | Usage]:
         """An answer with `[n]` markers, unchecked, in pieces of any size; then what it cost."""
 
     async def summary(self, questions: Sequence[str]) -> str | None:
         """What a conversation is about, in one line; None if this answerer cannot say."""
 
-    async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Spent]:
+    async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Usage]:
         """The question as it would be asked without the conversation before it, and what that cost; None if this
         answerer cannot say."""
 

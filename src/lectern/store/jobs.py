@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from lectern.domain.books import Problem
 from lectern.domain.clock import days_ago, utc_now
 from lectern.domain.failpoints import reached
-from lectern.domain.jobs import OPEN, IngestionJob, JobOrder, JobRecord, Origin
+from lectern.domain.jobs import OPEN_STATUSES, IngestionJob, JobOrder, JobRecord, Origin
 from lectern.store.database import reading, transaction
 from lectern.store.owners import belongs, refuse_revoked
 from lectern.store.tables import job_keys, jobs
@@ -161,7 +161,7 @@ class SqlJobs:
 
 
 def _open() -> ColumnElement[bool]:
-    return jobs.c.status.in_(sorted(OPEN))
+    return jobs.c.status.in_(sorted(OPEN_STATUSES))
 
 
 async def _prune(connection: AsyncConnection, book_id: str) -> None:
