@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from lectern.app.settings import Settings
 from lectern.evals.datasets import load_set
-from lectern.evals.runner import Surroundings, evaluate
+from lectern.evals.runner import EvalContext, evaluate
 from lectern.evals.runs import Run
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.reading.rules import ReadingRules
@@ -42,11 +42,11 @@ def first_window(self: LocalEmbedder, trail: Sequence[str], text: str) -> tuple[
 async def measured(data: Path, rules: ReadingRules) -> tuple[Run, Run]:
     """One variant, in a home of its own."""
     with tempfile.TemporaryDirectory() as home:
-        around = Surroundings(
+        context = EvalContext(
             settings=Settings(home=Path(home)), cache=Path(home), fresh=True, advance=lambda *_: None, rules=rules
         )
-        cut = await evaluate("chunking", [load_set(data / "qa-chunking")], around)
-        return cut, await evaluate("retrieval", [load_set(data / "qa-physai")], around)
+        cut = await evaluate("chunking", [load_set(data / "qa-chunking")], context)
+        return cut, await evaluate("retrieval", [load_set(data / "qa-physai")], context)
 
 
 def row(name: str, cut: Run, found: Run) -> str:

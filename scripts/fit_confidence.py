@@ -31,7 +31,7 @@ from lectern.confidence.calibration import GENERIC, SHIPPED, Calibration, Labell
 from lectern.confidence.scores import auroc, ece, interval, share_below
 from lectern.confidence.signals import CONFIDENCE_HITS, Signals, signals_of
 from lectern.domain.evidence import LOW
-from lectern.evals.refusal_picture import drawn
+from lectern.evals.refusal_picture import draw_chart
 from lectern.text import everyday
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
@@ -194,7 +194,7 @@ def halves(rows: Sequence[Row], pictures: Path | None) -> None:
             shown = [row for row in rest if row.trial.name == name and (row.covered or row.tier in tiers)]
             title = f"{name.partition('-')[0]}: {len(shown)} questions, fitted on the other half"
             file = pictures / f"confidence-{name.partition('-')[0]}.svg"
-            file.write_text(drawn(title, *chances(calibration, shown)), encoding="utf-8")
+            file.write_text(draw_chart(title, *chances(calibration, shown)), encoding="utf-8")
 
 
 def golden(rows: Sequence[Row], calibration: Calibration) -> None:

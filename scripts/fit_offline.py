@@ -66,7 +66,7 @@ async def rows_of(name: str, folder: Path, asked: Sequence[tuple[str, tuple[str,
 
 def of_set(folder: Path, book: Path | None) -> list[Row]:
     """The fitted half of a set."""
-    asked = [(one.text, one.answers) for one in load_answers(folder, book).half("fitted").asked]
+    asked = [(one.text, one.answers) for one in load_answers(folder, book).half("fitted").questions]
     return asyncio.run(rows_of(folder.name, book or folder / "docs", asked))
 
 

@@ -25,8 +25,8 @@ from lectern.confidence.policies import policy_for
 from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.evidence import LOW
 from lectern.domain.replies import Exchange
-from lectern.evals.benches import open_bench
 from lectern.evals.datasets import QuestionSet, load_set
+from lectern.evals.indexed_sets import open_indexed_set
 from lectern.evals.metrics import intervals, retrieval_scores
 from lectern.evals.refusal import load_refusal
 from lectern.evals.runner import ranking
@@ -55,13 +55,13 @@ async def main(folder: Path) -> None:
     rows = []
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
-        opened = open_bench(questions, settings, Path(home), fresh=True, advance=lambda *_: None)
-        async with opened as bench:
+        opened = open_indexed_set(questions, settings, Path(home), fresh=True, advance=lambda *_: None)
+        async with opened as indexed_set:
             for question in follow_ups:
                 whole = standalone_by_rules(question.text, histories[question.id])
                 scores = []
                 for text in (question.text, whole):
-                    found = await bench.lectern.search(text, book=question.book_id, limit=20)
+                    found = await indexed_set.lectern.search(text, book=question.book_id, limit=20)
                     scores.append(retrieval_scores(ranking(found, documents), question.gold)[1])
                 rows.append((scores[0], scores[1], scores[1] - scores[0]))
     asked = list(zip(follow_ups, rows, strict=True))
@@ -94,19 +94,21 @@ async def switched(folder: Path) -> None:
     """Every question of a refusal set alone, and after two of another subject."""
     questions = load_refusal(folder)
     shell = QuestionSet(name=questions.name, questions=(), books=questions.books, documents=(), left_out={})
-    covered = [one.text for one in questions.asked if one.answerable]
+    covered = [one.text for one in questions.questions if one.answerable]
     draw = random.Random(SEED)
     refused: dict[str, list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
-        async with open_bench(shell, settings, Path(home), fresh=True, advance=lambda *_: None) as bench:
-            policy = policy_for("calibrated", bench.lectern.app.ingest_deps.collections.current.embedder.fingerprint)
-            for asked in questions.asked:
+        async with open_indexed_set(shell, settings, Path(home), fresh=True, advance=lambda *_: None) as indexed_set:
+            policy = policy_for(
+                "calibrated", indexed_set.lectern.app.ingest_deps.collections.current.embedder.fingerprint
+            )
+            for asked in questions.questions:
                 before = draw.sample([text for text in covered if text != asked.text], 2)
                 whole = standalone_by_rules(asked.text, [Exchange(question=text, answer="") for text in before])
                 weak = []
                 for text in (asked.text, whole):
-                    found = await bench.lectern.search(text, book=asked.book_id, limit=CONFIDENCE_HITS)
+                    found = await indexed_set.lectern.search(text, book=asked.book_id, limit=CONFIDENCE_HITS)
                     weak.append(float(policy.measure(text, found.hits, found.hits).confidence < LOW))
                 refused.setdefault(asked.tier, []).append((weak[0], weak[1]))
     for tier, rows in sorted(refused.items()):

@@ -8,8 +8,17 @@ import pytest
 
 from lectern.app.settings import Settings
 from lectern.domain.errors import BadInput, SourceError
-from lectern.evals.answers import Asked, answers_text, load_answers, measure_answers, outcome, says, stands_in, summary
-from lectern.evals.runner import Surroundings
+from lectern.evals.answers import (
+    AnswerQuestion,
+    answers_text,
+    is_verbatim,
+    load_answers,
+    measure_answers,
+    says,
+    score_reply,
+    summary,
+)
+from lectern.evals.runner import EvalContext
 from tests.evals.making import DOCUMENTS, question_set, write_files
 
 HONEY = "A hive of bees makes honey from the nectar of flowers."
@@ -23,9 +32,9 @@ QUERIES = [
 ]
 
 
-def around(tmp_path: Path) -> Surroundings:
+def eval_context(tmp_path: Path) -> EvalContext:
     """A place to work."""
-    return Surroundings(settings=Settings(), cache=tmp_path / "cache", fresh=False, advance=lambda *_: None)
+    return EvalContext(settings=Settings(), cache=tmp_path / "cache", fresh=False, advance=lambda *_: None)
 
 
 def test_what_counts_as_said() -> None:
@@ -41,29 +50,29 @@ def test_what_counts_as_word_for_word() -> None:
     """White space, fences, bullets and the targets of links do not matter; one other word does."""
     passage = "See [the bees](bees.md):\n\n- they make\n  honey\n\n```sh\nbuzz  --loud\n```"
 
-    assert stands_in("See the bees:", passage)
-    assert stands_in("- they make honey", passage)
-    assert stands_in("```sh\nbuzz --loud\n```", passage)
-    assert not stands_in("they made honey", passage)
+    assert is_verbatim("See the bees:", passage)
+    assert is_verbatim("- they make honey", passage)
+    assert is_verbatim("```sh\nbuzz --loud\n```", passage)
+    assert not is_verbatim("they made honey", passage)
 
 
 def test_a_reply_is_taken_apart() -> None:
     """A later sentence answers without the first; what no passage has is neither verbatim nor resolved."""
-    asked = Asked(id="q", text="What do bees make?", answers=("honey",))
+    asked = AnswerQuestion(id="q", text="What do bees make?", answers=("honey",))
     reply = [("Bees are insects. [1]", (HONEY,)), (f"{HONEY} [1]", (HONEY,)), ("Bees buzz. [2]", ("Elsewhere.",))]
-    found = outcome(asked, reply, {HONEY})
+    found = score_reply(asked, reply, {HONEY})
 
     assert (found.answered, found.in_first, found.refused) == (True, False, False)
     assert (found.sentences, found.verbatim, found.resolved) == (3, 1, 2)
     assert found.words == 3 + 11 + 2
-    assert outcome(asked, [], {HONEY}).refused
+    assert score_reply(asked, [], {HONEY}).refused
 
 
 async def test_a_set_is_asked_with_and_without_the_gate(tmp_path: Path) -> None:
     """Known answers are found, unknown ones are not, and every sentence is the book's; the table says so."""
     questions = load_answers(question_set(tmp_path / "qa-small", QUERIES, DOCUMENTS))
-    alone = summary(await measure_answers(questions, around(tmp_path), gate=False))
-    asked = summary(await measure_answers(questions, around(tmp_path)))
+    alone = summary(await measure_answers(questions, eval_context(tmp_path), gate=False))
+    asked = summary(await measure_answers(questions, eval_context(tmp_path)))
 
     assert alone["n"] == asked["n"] == 4
     assert alone["answered"] == 0.75
@@ -97,10 +106,10 @@ def test_halves_and_samples(tmp_path: Path) -> None:
         for number in range(12)
     ]
     questions = load_answers(question_set(tmp_path / "qa-halves", queries, DOCUMENTS))
-    fitted, other = questions.half("fitted").asked, questions.half("other").asked
+    fitted, other = questions.half("fitted").questions, questions.half("other").questions
 
     assert {one.article for one in fitted} == {"a0", "a2"}
     assert {one.article for one in other} == {"a1", "a3"}
     assert len(fitted) + len(other) == 12
-    assert questions.sampled(5, 1).asked == questions.sampled(5, 1).asked != questions.sampled(5, 2).asked
-    assert questions.sampled(99, 1).asked == questions.asked
+    assert questions.sample(5, 1).questions == questions.sample(5, 1).questions != questions.sample(5, 2).questions
+    assert questions.sample(99, 1).questions == questions.questions

@@ -10,7 +10,7 @@ import pytest
 from lectern.app.settings import Settings
 from lectern.domain.errors import SourceError
 from lectern.evals.datasets import load_set
-from lectern.evals.runner import Surroundings, evaluate
+from lectern.evals.runner import EvalContext, evaluate
 from lectern.evals.runs import Kind, Run, summary
 from tests.evals.making import DOCUMENTS, question_set, write_files
 
@@ -24,13 +24,13 @@ LONG = "\n\n".join(
 async def run(kind: Kind, sets: Sequence[Path], tmp_path: Path, *, fresh: bool = False) -> tuple[Run, list[str]]:
     """A run, and all that was said about its progress."""
     heard: list[str] = []
-    around = Surroundings(
+    context = EvalContext(
         settings=Settings(),
         cache=tmp_path / "cache",
         fresh=fresh,
         advance=lambda what, _done, _total: heard.append(what),
     )
-    return await evaluate(kind, [load_set(path) for path in sets], around), heard
+    return await evaluate(kind, [load_set(path) for path in sets], context), heard
 
 
 async def test_a_small_corpus_is_searched_in_every_mode(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_an_index_of_other_code_is_made_again(tmp_path: Path, monkeypatch:
     """When the code that makes an index changes, a kept one is not what would be measured; texts keep their vectors."""
     folder = question_set(tmp_path / "qa-small")
     await run("retrieval", [folder], tmp_path)
-    monkeypatch.setattr("lectern.evals.benches.code_digest", lambda _packages: "edited")
+    monkeypatch.setattr("lectern.evals.indexed_sets.code_digest", lambda _packages: "edited")
 
     _, heard = await run("retrieval", [folder], tmp_path)
 

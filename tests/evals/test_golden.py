@@ -11,7 +11,7 @@ import pytest
 
 from lectern.app.settings import Settings
 from lectern.evals.datasets import load_set
-from lectern.evals.runner import Surroundings, evaluate
+from lectern.evals.runner import EvalContext, evaluate
 from lectern.reading.headings import atx, heading_text
 from tests.conftest import ROOT, SAMPLE_BOOK
 
@@ -38,13 +38,13 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict:
     import asyncio
 
     home = tmp_path_factory.mktemp("golden")
-    around = Surroundings(settings=Settings(home=home), cache=home, fresh=True, advance=lambda *_: None)
-    run = asyncio.run(evaluate("retrieval", [load_set(GOLDEN, SAMPLE_BOOK)], around))
+    context = EvalContext(settings=Settings(home=home), cache=home, fresh=True, advance=lambda *_: None)
+    run = asyncio.run(evaluate("retrieval", [load_set(GOLDEN, SAMPLE_BOOK)], context))
     [result] = run.sets
     found: dict[str, dict[str, float]] = {}
     for kind in set(result.kinds.values()):
         asked = {question for question, its in result.kinds.items() if its == kind}
-        found[kind] = {mode: its.only(asked).figures()["recall@5"] for mode, its in result.modes.items()}
+        found[kind] = {mode: its.for_questions(asked).figures()["recall@5"] for mode, its in result.modes.items()}
     found["all"] = {mode: its.figures()["recall@5"] for mode, its in result.modes.items()}
     return found
 

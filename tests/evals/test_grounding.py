@@ -14,7 +14,7 @@ from lectern.domain.replies import Judgement, Verdict
 from lectern.evals.grounding import (
     auroc,
     balanced_accuracy,
-    best_cut,
+    best_threshold,
     grounding_figures,
     grounding_text,
     half_of,
@@ -60,7 +60,7 @@ def test_figures_by_hand() -> None:
     """Ties count half in AUROC; balanced accuracy weighs both classes alike; the best cut is found."""
     assert auroc(SCORES, TRUTH) == pytest.approx((3 + 1 + 0.5) / 6)
     assert balanced_accuracy(SCORES >= 0.5, TRUTH) == pytest.approx((1 / 2 + 2 / 3) / 2)
-    assert best_cut(SCORES, TRUTH) == pytest.approx(0.9)
+    assert best_threshold(SCORES, TRUTH) == pytest.approx(0.9)
 
 
 async def test_a_perfect_judge_beats_word_coverage(tmp_path: Path) -> None:

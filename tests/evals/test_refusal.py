@@ -13,7 +13,7 @@ from lectern.app.settings import Settings
 from lectern.domain.errors import BadInput, SourceError
 from lectern.evals.refusal import (
     Outcome,
-    Refusals,
+    RefusalResult,
     load_refusal,
     measure_refusal,
     read_labelled,
@@ -21,8 +21,8 @@ from lectern.evals.refusal import (
     summary,
     with_foreign,
 )
-from lectern.evals.refusal_picture import drawn
-from lectern.evals.runner import Surroundings
+from lectern.evals.refusal_picture import draw_chart
+from lectern.evals.runner import EvalContext
 from tests.conftest import SHARED_DATA
 from tests.evals.making import QUERIES, question_set, write_files
 
@@ -33,9 +33,9 @@ FAR = [
 ]
 
 
-def around(tmp_path: Path) -> Surroundings:
-    """Surroundings that nobody else uses."""
-    return Surroundings(
+def eval_context(tmp_path: Path) -> EvalContext:
+    """A context that nobody else uses."""
+    return EvalContext(
         settings=Settings(), cache=tmp_path / "cache", fresh=False, advance=lambda _what, _done, _total: None
     )
 
@@ -43,7 +43,7 @@ def around(tmp_path: Path) -> Surroundings:
 async def test_a_small_set_is_answered_and_refused(tmp_path: Path) -> None:
     """Four questions about five documents are told from questions about none; near ones get a rate and no more."""
     folder = question_set(tmp_path / "qa-small", [*QUERIES[:4], *FAR])
-    told = summary(await measure_refusal(load_refusal(folder), around(tmp_path)))
+    told = summary(await measure_refusal(load_refusal(folder), eval_context(tmp_path)))
 
     assert (told["n"], told["answerable"], told["tiers"]) == (7, 4, {"far": 2, "near": 1})
     assert told["refusal_rate"]["far"] == 1
@@ -59,8 +59,8 @@ async def test_a_small_set_is_answered_and_refused(tmp_path: Path) -> None:
 async def test_other_policies_are_measured_alike(tmp_path: Path) -> None:
     """The fourth document's cuts refuse nearly everything a small local model finds: the reason for the default."""
     folder = question_set(tmp_path / "qa-small", [*QUERIES[:4], *FAR])
-    strict = summary(await measure_refusal(load_refusal(folder), around(tmp_path), policy="thresholds"))
-    lenient = summary(await measure_refusal(load_refusal(folder), around(tmp_path), policy="relevance"))
+    strict = summary(await measure_refusal(load_refusal(folder), eval_context(tmp_path), policy="thresholds"))
+    lenient = summary(await measure_refusal(load_refusal(folder), eval_context(tmp_path), policy="relevance"))
 
     assert strict["false_refusal_rate"] == 1
     assert lenient["false_refusal_rate"] == 0
@@ -74,9 +74,9 @@ def outcome(confidence: float, tier: str = "answerable") -> Outcome:
     )
 
 
-def refusals(*outcomes: Outcome) -> Refusals:
+def refusals(*outcomes: Outcome) -> RefusalResult:
     """A run without having run."""
-    return Refusals(name="s", policy="calibrated", embedder="e", chunks=1, outcomes=outcomes, seconds=0.0)
+    return RefusalResult(name="s", policy="calibrated", embedder="e", chunks=1, outcomes=outcomes, seconds=0.0)
 
 
 def test_figures_are_counted_as_a_hand_counts_them() -> None:
@@ -120,7 +120,7 @@ def test_half_of_the_articles_are_the_book(tmp_path: Path) -> None:
     found = load_refusal(question_set(tmp_path / "qa-x", queries, documents), half=True)
 
     assert sorted(found.books[0].documents.values()) == ["b1", "b2"]
-    tiers = {asked.id: (asked.answerable, asked.tier) for asked in found.asked}
+    tiers = {asked.id: (asked.answerable, asked.tier) for asked in found.questions}
     assert tiers == {
         "q1": (True, "answerable"),
         "q2": (True, "answerable"),
@@ -138,7 +138,7 @@ def test_the_book_of_a_refusal_set_is_found_beside_it(tmp_path: Path) -> None:
 
     found = load_refusal(folder)
     assert list(found.books[0].documents) == ["m/l.md"]
-    assert [(one.answerable, one.tier) for one in found.asked] == [(True, "in-book"), (False, "far")]
+    assert [(one.answerable, one.tier) for one in found.questions] == [(True, "in-book"), (False, "far")]
     assert list(load_refusal(folder, tmp_path / "other").books[0].documents) == ["k.md"]
 
 
@@ -147,7 +147,7 @@ def test_foreign_questions_are_uncovered(tmp_path: Path) -> None:
     found = load_refusal(question_set(tmp_path / "qa-small", [*QUERIES[:4]]))
     other = question_set(tmp_path / "qa-other", QUERIES)
 
-    more = with_foreign(found, read_labelled(other / "queries.jsonl")).asked[4:]
+    more = with_foreign(found, read_labelled(other / "queries.jsonl")).questions[4:]
     assert {(one.answerable, one.tier, one.book_id) for one in more} == {(False, "foreign", "qa-small")}
     assert len(more) == len(QUERIES)
 
@@ -181,7 +181,7 @@ def test_no_book_and_no_folder_are_said(tmp_path: Path) -> None:
 def test_the_picture_shows_both_charts() -> None:
     """Well-formed, a dot for each bin that holds something, and the cut marked with what it costs."""
     chances, labels = np.array([0.95, 0.9, 0.65, 0.2, 0.05, 0.02]), np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    picture = drawn("a < b", chances, labels)
+    picture = draw_chart("a < b", chances, labels)
 
     root = ET.fromstring(picture)
     circles = root.findall("{http://www.w3.org/2000/svg}circle")
@@ -198,8 +198,8 @@ def test_real_sets_load() -> None:
 
     robolearn = load_refusal(SHARED_DATA / "qa-refusal-robolearn")
     squad = load_refusal(SHARED_DATA / "qa-squad2", half=True)
-    assert len(robolearn.asked) == 515
+    assert len(robolearn.questions) == 515
     assert len(robolearn.books[0].documents) == 65
-    assert {asked.tier for asked in robolearn.asked} == {"in-book", "far", "mid", "near"}
-    assert sum(asked.answerable for asked in squad.asked) == 788
-    assert {asked.tier for asked in squad.asked} == {"answerable", "uncovered", "unanswerable"}
+    assert {asked.tier for asked in robolearn.questions} == {"in-book", "far", "mid", "near"}
+    assert sum(asked.answerable for asked in squad.questions) == 788
+    assert {asked.tier for asked in squad.questions} == {"answerable", "uncovered", "unanswerable"}

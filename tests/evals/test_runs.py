@@ -9,8 +9,8 @@ from inline_snapshot import snapshot
 from lectern.domain.errors import BadInput
 from lectern.evals.metrics import METRICS
 from lectern.evals.report import comparison_text, parse_gates, run_text, shortfalls
-from lectern.evals.retrieval_picture import drawn
-from lectern.evals.runs import Measured, Run, SetResult, compare, load, store, summary
+from lectern.evals.retrieval_picture import draw_chart
+from lectern.evals.runs import MetricValues, Run, SetResult, compare, load, store, summary
 
 RECIPE = {"embedder": "test/words/32", "reader": "1", "lexical_weight": 0.4, "candidates": 50}
 FOUND, LATE, LOST = (1.0, 1.0, 1.0, 1.0, 1.0), (0.0, 1.0, 1.0, 0.5, 0.63), (0.0, 0.0, 0.0, 0.0, 0.0)
@@ -19,8 +19,8 @@ FOUND, LATE, LOST = (1.0, 1.0, 1.0, 1.0, 1.0), (0.0, 1.0, 1.0, 0.5, 0.63), (0.0,
 def run_of(hybrid: dict[str, tuple[float, ...]], name: str = "qa-small", **recipe: float) -> Run:
     """A run over one set, in two modes."""
     modes = {
-        "hybrid": Measured(metrics=METRICS, values=hybrid),
-        "dense": Measured(metrics=METRICS, values=dict.fromkeys(hybrid, LATE)),
+        "hybrid": MetricValues(metrics=METRICS, values=hybrid),
+        "dense": MetricValues(metrics=METRICS, values=dict.fromkeys(hybrid, LATE)),
     }
     result = SetResult(
         name=name,
@@ -147,7 +147,7 @@ qa-small: 20 questions in both
 
 def test_the_picture_is_a_chart_anyone_can_open() -> None:
     """Well-formed SVG with a bar for each mode, its height the figure, and names safely written."""
-    svg = ET.fromstring(drawn(run_of({"q1": FOUND, "q2": LOST}, "qa-<b> & co"), "recall@5"))
+    svg = ET.fromstring(draw_chart(run_of({"q1": FOUND, "q2": LOST}, "qa-<b> & co"), "recall@5"))
 
     space = "{http://www.w3.org/2000/svg}"
     bars = [bar for bar in svg.iter(f"{space}rect") if bar.find(f"{space}title") is not None]

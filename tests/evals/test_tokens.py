@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.domain.chunks import Chunk
-from lectern.evals.chunking import TokenText, held
+from lectern.evals.chunking import TokenText, tokens_by_chunk
 from tests.making import chunk
 
 words = st.lists(st.sampled_from("the robot sees a wall , and stops . then it turns".split()), min_size=1, max_size=60)
@@ -33,7 +33,7 @@ def test_markup_that_was_dropped_is_stepped_over() -> None:
     text = TokenText('Press <Button kind="big">start</Button> and wait for the light.')
     one = cut("Press start and wait for the light.", 1, 1)
 
-    found = held(text, [one])[one.id]
+    found = tokens_by_chunk(text, [one])[one.id]
 
     assert [text.words[place] for place in sorted(found)] == "Press start and wait for the light .".split()
 
@@ -44,7 +44,7 @@ def test_what_the_reader_adds_counts_as_nothing() -> None:
     one = cut("| a | b |\n|---|---|\n| 1 | 2 |", 1, 3)
     two = cut("| a | b |\n|---|---|\n| 3 | 4 |", 4, 4)
 
-    found = held(text, [one, two])
+    found = tokens_by_chunk(text, [one, two])
 
     assert found[one.id] == frozenset(text.of_lines(1, 3))
     assert found[two.id] == frozenset(text.of_lines(4, 4))
@@ -56,6 +56,6 @@ def test_a_line_cut_in_two_is_held_once(text: list[str], at: int) -> None:
     halves = [" ".join(text[:at]), " ".join(text[at:])]
     chunks = [replace(cut(half, 1, 1), id=str(number)) for number, half in enumerate(halves) if half]
 
-    found = list(held(TokenText(" ".join(text)), chunks).values())
+    found = list(tokens_by_chunk(TokenText(" ".join(text)), chunks).values())
 
     assert sorted(place for its in found for place in its) == list(range(len(text)))

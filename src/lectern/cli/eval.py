@@ -93,15 +93,15 @@ async def _run(
     """The run, stored, and where it falls short. Everything that was typed is checked before the work begins."""
     from lectern.evals.datasets import load_set
     from lectern.evals.report import parse_gates, shortfalls
-    from lectern.evals.runner import Surroundings, evaluate
+    from lectern.evals.runner import EvalContext, evaluate
     from lectern.evals.runs import store
 
     gates = parse_gates(fail_under, kind) if fail_under is not None else {}
     sets = [load_set(path, book) for path in paths]
     settings, folder = _place(create=True)
     with _progress(quiet=quiet) as advance:
-        around = Surroundings(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
-        run = store(await evaluate(kind, sets, around), folder / "runs")
+        context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
+        run = store(await evaluate(kind, sets, context), folder / "runs")
     return run, shortfalls(run, gates)
 
 
@@ -123,12 +123,12 @@ def _place(*, create: bool) -> tuple[Settings, Path]:
 
 def _show(run: Run, short: list[str], picture: Path | None, metric: str, *, json: bool) -> None:
     from lectern.evals.report import run_text
-    from lectern.evals.retrieval_picture import drawn
+    from lectern.evals.retrieval_picture import draw_chart
     from lectern.evals.runs import summary
 
     if picture is not None:
         try:
-            picture.write_text(drawn(run, metric), encoding="utf-8")
+            picture.write_text(draw_chart(run, metric), encoding="utf-8")
         except OSError as exc:
             fail(f"{picture} cannot be written ({exc.strerror}); run {run.number} is stored", 2)
     if json:

@@ -67,14 +67,14 @@ async def _run(  # noqa: PLR0913  # what was typed
 ) -> dict[str, Any]:
     from lectern.cli.eval import _place, _progress
     from lectern.evals.answers import load_answers, measure_answers, summary
-    from lectern.evals.runner import Surroundings
+    from lectern.evals.runner import EvalContext
 
     questions = load_answers(path, book)
     if half is not None:
         questions = questions.half("fitted" if half == HALVES[0] else "other")
     if sample is not None:
-        questions = questions.sampled(sample, seed)
+        questions = questions.sample(sample, seed)
     settings, folder = _place(create=True)
     with _progress(quiet=quiet) as advance:
-        around = Surroundings(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
-        return summary(await measure_answers(questions, around, gate=gate))
+        context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
+        return summary(await measure_answers(questions, context, gate=gate))

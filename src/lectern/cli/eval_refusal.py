@@ -11,7 +11,7 @@ from lectern.cli.options import Json
 from lectern.cli.render import carry, fail, print_json
 
 if TYPE_CHECKING:
-    from lectern.evals.refusal import Refusals
+    from lectern.evals.refusal import RefusalResult
 
 POLICIES = ("calibrated", "thresholds", "relevance")
 
@@ -72,27 +72,27 @@ async def _run(  # noqa: PLR0913  # what was typed
     look: bool,
     fresh: bool,
     quiet: bool,
-) -> tuple[Refusals, dict[str, Any]]:
+) -> tuple[RefusalResult, dict[str, Any]]:
     from lectern.cli.eval import _place, _progress
     from lectern.evals.refusal import load_refusal, measure_refusal, read_labelled, summary, with_foreign
-    from lectern.evals.runner import Surroundings
+    from lectern.evals.runner import EvalContext
 
     questions = load_refusal(path, book, half=half)
     if foreign is not None:
         questions = with_foreign(questions, read_labelled(foreign))
     settings, folder = _place(create=True)
     with _progress(quiet=quiet) as advance:
-        around = Surroundings(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
-        found = await measure_refusal(questions, around, policy=policy, answerability=look)
+        context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
+        found = await measure_refusal(questions, context, policy=policy, answerability=look)
     return found, summary(found)
 
 
-def _draw(found: Refusals, picture: Path) -> None:
+def _draw(found: RefusalResult, picture: Path) -> None:
     from lectern.evals.refusal import arrays
-    from lectern.evals.refusal_picture import drawn
+    from lectern.evals.refusal_picture import draw_chart
 
-    title = f"{found.name}: {len(found.counted())} questions · {found.policy} · {found.embedder}"
+    title = f"{found.name}: {len(found.scored_outcomes())} questions · {found.policy} · {found.embedder}"
     try:
-        picture.write_text(drawn(title, *arrays(found.counted())), encoding="utf-8")
+        picture.write_text(draw_chart(title, *arrays(found.scored_outcomes())), encoding="utf-8")
     except OSError as exc:
         fail(f"{picture} cannot be written ({exc.strerror})", 2)

@@ -1,9 +1,10 @@
-"""Answers, measured: does a known answer stand in the reply, and is every sentence of it the book's? Questions go the
-way that readers' questions go, so that a refusal is a miss; with `gate` off the offline writer alone answers, from the
-same passages. A gold string counts when the reply has it in a row, whatever its case, articles and punctuation.
+"""Measures answers: whether a known answer is in the reply, and whether every sentence of the reply is in the book.
+Questions are answered as for readers, so a refusal counts as a miss. With `gate` off, the offline writer alone answers
+from the same passages. A known answer counts if the reply contains its words in order; case, articles and punctuation
+do not matter.
 
-Question sets with known answers: `queries.jsonl` whose questions have `answers`, and the book they are asked of. A
-question that needs the talk before it is asked as `meta.standalone` has it.
+A question set with known answers is a `queries.jsonl` whose questions have `answers`, and their book. A follow-up
+question is asked in its standalone form, `meta.standalone`.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from lectern.domain.errors import BadInput, SourceError
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Answer
 from lectern.domain.scope import QUERY_LENGTH
-from lectern.evals.benches import Bench, open_bench
+from lectern.evals.concurrency import run_concurrently
 from lectern.evals.datasets import EvalBook, QuestionSet, book_of_documents, book_of_folder
-from lectern.evals.goldfiles import CORPUS, QUERIES, read_corpus, wrong
+from lectern.evals.goldfiles import CORPUS, QUERIES, line_error, read_corpus
+from lectern.evals.indexed_sets import IndexedSet, open_indexed_set
 from lectern.evals.metrics import intervals, means
-from lectern.evals.pacing import in_turn
-from lectern.evals.runner import Surroundings
+from lectern.evals.runner import EvalContext
 from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.answering import Passage
@@ -37,22 +38,22 @@ from lectern.reading.names import slugged
 from lectern.text.plain import unmarked
 from lectern.text.words import parts_of
 
-DOCS = "docs"  # a set's own book
+DOCS = "docs"  # the folder of a set that holds its book
 
 Half = Literal["fitted", "other"]
 TOP_K = 5  # passages that a question is answered from by default
 METRICS = ("answered", "in_first", "words", "refused")
-OF_SENTENCES = ("verbatim", "resolved")
+SENTENCE_METRICS = ("verbatim", "resolved")
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _FENCES = re.compile(r"(?m)^\s*(?:`{3,}|~{3,}).*$")
 _MARK = re.compile(r"\s*\[(\d+)\]")
 
-Quoted = tuple[str, tuple[str, ...]]  # a sentence, and the texts it cites
+CitedSentence = tuple[str, tuple[str, ...]]  # a sentence, and the texts it cites
 
 
 class AnswerLine(BaseModel):
-    """One question."""
+    """One line of `queries.jsonl`."""
 
     id: str = Field(alias="_id", min_length=1)
     text: str
@@ -62,8 +63,8 @@ class AnswerLine(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One question with its answers."""
+class AnswerQuestion:
+    """One question with its known answers."""
 
     id: str
     text: str
@@ -77,32 +78,34 @@ class AnswerSet:
     """Questions and the book they are asked of."""
 
     name: str
-    asked: tuple[Asked, ...]
+    questions: tuple[AnswerQuestion, ...]
     book: EvalBook
 
-    def sampled(self, count: int, seed: int) -> AnswerSet:
-        """Some of the questions, by chance; all where there are no more."""
-        if count >= len(self.asked):
+    def sample(self, count: int, seed: int) -> AnswerSet:
+        """A random sample of the questions; all of them if there are no more."""
+        if count >= len(self.questions):
             return self
-        return replace(self, asked=tuple(random.Random(seed).sample(self.asked, count)))  # noqa: S311  # no secret
+        return replace(self, questions=tuple(random.Random(seed).sample(self.questions, count)))  # noqa: S311  # no secret
 
-    def half(self, which: Half) -> AnswerSet:
+    def half(self, half: Half) -> AnswerSet:
         """One half of the set: every second article by name, or every second question where none names its article."""
-        articles = sorted({one.article for one in self.asked})
+        articles = sorted({question.article for question in self.questions})
         if len(articles) > 1:
-            mine = set(articles[0::2] if which == "fitted" else articles[1::2])
-            return replace(self, asked=tuple(one for one in self.asked if one.article in mine))
-        return replace(self, asked=self.asked[0::2] if which == "fitted" else self.asked[1::2])
+            half_articles = set(articles[0::2] if half == "fitted" else articles[1::2])
+            return replace(
+                self, questions=tuple(question for question in self.questions if question.article in half_articles)
+            )
+        return replace(self, questions=self.questions[0::2] if half == "fitted" else self.questions[1::2])
 
 
 def load_answers(folder: Path, book: Path | None = None) -> AnswerSet:
     """The answerable questions of the set in a folder."""
     if not folder.is_dir():
         raise BadInput(f"there is no folder {str(folder)!r}; name the folder that holds {QUERIES}")
-    asked = tuple(_questions(folder / QUERIES))
-    if not asked:
+    questions = tuple(_questions(folder / QUERIES))
+    if not questions:
         raise SourceError(f"{folder / QUERIES} holds no question with `answers`")
-    return AnswerSet(name=folder.resolve().name, asked=asked, book=_book(folder, book))
+    return AnswerSet(name=folder.resolve().name, questions=questions, book=_book(folder, book))
 
 
 def _book(folder: Path, book: Path | None) -> EvalBook:
@@ -114,7 +117,7 @@ def _book(folder: Path, book: Path | None) -> EvalBook:
     raise SourceError(f"{folder} has neither {DOCS} nor {CORPUS}; name the book's folder: --book PATH")
 
 
-def _questions(file: Path) -> Iterator[Asked]:
+def _questions(file: Path) -> Iterator[AnswerQuestion]:
     try:
         raw = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
@@ -126,12 +129,12 @@ def _questions(file: Path) -> Iterator[Asked]:
             line = AnswerLine.model_validate_json(text)
         except ValidationError as exc:
             first = exc.errors(include_url=False)[0]
-            raise wrong(file, number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+            raise line_error(file, number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
         meta = line.meta or {}
         question = str(meta.get("standalone") or line.text).strip()
         low, high = QUERY_LENGTH
         if line.answerable and line.answers and low <= len(question) <= high:
-            yield Asked(
+            yield AnswerQuestion(
                 id=line.id,
                 text=question,
                 answers=tuple(line.answers),
@@ -160,8 +163,8 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
-    """One set, asked."""
+class AnswerResult:
+    """The outcomes of one question set."""
 
     name: str
     model: str
@@ -171,57 +174,61 @@ class Answers:
     seconds: float
 
 
-async def measure_answers(questions: AnswerSet, around: Surroundings, *, gate: bool = True) -> Answers:
-    """Ask every question."""
-    begun = time.perf_counter()
-    shell = QuestionSet(name=questions.name, questions=(), books=(questions.book,), documents=(), left_out={})
-    opened = open_bench(shell, around.settings, around.cache, fresh=around.fresh, advance=around.advance)
-    async with opened as bench:
-        reader = _Reader(bench, questions.book.book_id, gate=gate)
-        known = {held.chunk.text for held in await bench.lectern.app.library.chunks(questions.book.book_id)}
+async def measure_answers(answer_set: AnswerSet, context: EvalContext, *, gate: bool = True) -> AnswerResult:
+    """Ask every question of a set."""
+    start = time.perf_counter()
+    books_only = QuestionSet(name=answer_set.name, questions=(), books=(answer_set.book,), documents=(), left_out={})
+    opened = open_indexed_set(books_only, context.settings, context.cache, fresh=context.fresh, advance=context.advance)
+    async with opened as indexed_set:
+        reader = _Reader(indexed_set, answer_set.book.book_id, gate=gate)
+        book_texts = {
+            stored.chunk.text for stored in await indexed_set.lectern.app.library.chunks(answer_set.book.book_id)
+        }
 
-        async def one(asked: Asked) -> Outcome:
-            return outcome(asked, await reader.ask(asked.text), known)
+        async def ask(question: AnswerQuestion) -> Outcome:
+            return score_reply(question, await reader.ask(question.text), book_texts)
 
-        title = f"Asking {questions.name}"
-        outcomes = await in_turn(questions.asked, one, lambda done, total: around.advance(title, done, total))
-    return Answers(
-        name=questions.name,
+        title = f"Asking {answer_set.name}"
+        outcomes = await run_concurrently(
+            answer_set.questions, ask, lambda count, total: context.advance(title, count, total)
+        )
+    return AnswerResult(
+        name=answer_set.name,
         model=reader.model,
         gate=gate,
-        chunks=bench.chunks,
+        chunks=indexed_set.chunks,
         outcomes=tuple(outcomes),
-        seconds=round(time.perf_counter() - begun, 3),
+        seconds=round(time.perf_counter() - start, 3),
     )
 
 
 class _Reader:
-    """Asks one book, and takes replies apart."""
+    """Asks one book, and splits replies into sentences."""
 
-    def __init__(self, bench: Bench, book_id: str, *, gate: bool) -> None:
-        self._lectern, self._book, self._gate = bench.lectern, book_id, gate
+    def __init__(self, indexed_set: IndexedSet, book_id: str, *, gate: bool) -> None:
+        self._lectern, self._book, self._gate = indexed_set.lectern, book_id, gate
         self._writer = OfflineWriter(LocalEmbedder(), LocalAnswerLocator())
         self.model = ""
 
-    async def ask(self, text: str) -> list[Quoted]:
-        """The reply's sentences; none where it is a refusal."""
+    async def ask(self, text: str) -> list[CitedSentence]:
+        """The sentences of the reply to a question; none if it is a refusal."""
         if not self._gate:
             self.model = "the offline writer alone"
             hits = (await self._lectern.search(text, book=self._book, limit=TOP_K)).hits
-            return quoted(await self._writer.write(text, passages_of(hits)), hits)
+            return cited_sentences(await self._writer.write(text, passages_of(hits)), hits)
         reply = await self._lectern.ask(text, book=self._book, top_k=TOP_K)
         self.model = reply.account.model
         if not isinstance(reply, Answer):
             return []
         texts = [citation.hit.chunk.text for citation in reply.citations]
         return [
-            (one.text, tuple(texts[number - 1] for number in one.citations if number <= len(texts)))
-            for one in reply.statements
+            (statement.text, tuple(texts[number - 1] for number in statement.citations if number <= len(texts)))
+            for statement in reply.statements
         ]
 
 
 def passages_of(hits: Sequence[Hit]) -> list[Passage]:
-    """Hits as the offline writer gets them."""
+    """Hits as passages for the offline writer."""
     return [
         Passage(
             number=number,
@@ -234,8 +241,8 @@ def passages_of(hits: Sequence[Hit]) -> list[Passage]:
     ]
 
 
-def quoted(draft: str, hits: Sequence[Hit]) -> list[Quoted]:
-    """A draft's pieces, each with the passage its marker names."""
+def cited_sentences(draft: str, hits: Sequence[Hit]) -> list[CitedSentence]:
+    """The sentences of a draft, each with the text of the passage that its marker names."""
     parts = _MARK.split(draft)
     return [
         (text, tuple(hit.chunk.text for hit in hits[int(number) - 1 : int(number)]))
@@ -243,32 +250,32 @@ def quoted(draft: str, hits: Sequence[Hit]) -> list[Quoted]:
     ]
 
 
-def outcome(asked: Asked, reply: Sequence[Quoted], known: set[str]) -> Outcome:
-    """How one reply did; `known` are the texts of the book's chunks."""
+def score_reply(question: AnswerQuestion, reply: Sequence[CitedSentence], book_texts: set[str]) -> Outcome:
+    """The outcome of one reply; `book_texts` are the texts of the book's chunks."""
     texts = [_MARK.sub("", text) for text, _ in reply]
     return Outcome(
-        id=asked.id,
-        kind=asked.kind,
-        answered=says("\n".join(texts), asked.answers),
-        in_first=bool(texts) and says(texts[0], asked.answers),
+        id=question.id,
+        kind=question.kind,
+        answered=says("\n".join(texts), question.answers),
+        in_first=bool(texts) and says(texts[0], question.answers),
         words=sum(len(_bare(text).split()) for text in texts),
         refused=not reply,
         sentences=len(reply),
         verbatim=sum(
-            any(stands_in(text, passage) for passage in cited) for text, (_, cited) in zip(texts, reply, strict=True)
+            any(is_verbatim(text, passage) for passage in cited) for text, (_, cited) in zip(texts, reply, strict=True)
         ),
-        resolved=sum(bool(cited) and all(passage in known for passage in cited) for _, cited in reply),
+        resolved=sum(bool(cited) and all(passage in book_texts for passage in cited) for _, cited in reply),
     )
 
 
 def says(text: str, answers: Sequence[str]) -> bool:
-    """Whether one of the answers stands in the text."""
-    told = f" {_normal(text)} "
-    return any(f" {wanted} " in told for wanted in map(_normal, answers) if wanted)
+    """Whether the text contains one of the answers."""
+    normal_text = f" {_normal(text)} "
+    return any(f" {answer} " in normal_text for answer in map(_normal, answers) if answer)
 
 
-def stands_in(sentence: str, passage: str) -> bool:
-    """Whether the passage has the sentence word for word; white space and links' targets do not count."""
+def is_verbatim(sentence: str, passage: str) -> bool:
+    """Whether the passage contains the sentence word for word; white space and link targets do not count."""
     return _even(_bare(sentence)) in _even(passage)
 
 
@@ -277,7 +284,7 @@ def _normal(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """A sentence without the markup that shows it: bullets, fences."""
+    """A sentence without its bullets and fences."""
     return _FENCES.sub("", text).strip() if _FENCES.search(text) else unmarked(text).strip()
 
 
@@ -285,48 +292,48 @@ def _even(text: str) -> str:
     return " ".join(without_links(text).split())
 
 
-def summary(found: Answers) -> dict[str, Any]:
-    """What programs read."""
-    outcomes = found.outcomes
-    rows = [one.row() for one in outcomes]
-    sentences = sum(one.sentences for one in outcomes)
+def summary(result: AnswerResult) -> dict[str, Any]:
+    """The figures as JSON."""
+    outcomes = result.outcomes
+    rows = [outcome.row() for outcome in outcomes]
+    sentences = sum(outcome.sentences for outcome in outcomes)
     figures = dict(zip(METRICS, means(rows), strict=True))
     bounds = dict(zip(METRICS, intervals(rows), strict=True))
-    kinds = sorted({one.kind for one in outcomes if one.kind})
+    kinds = sorted({outcome.kind for outcome in outcomes if outcome.kind})
     return {
-        "set": found.name,
-        "model": found.model,
-        "gate": found.gate,
-        "chunks": found.chunks,
+        "set": result.name,
+        "model": result.model,
+        "gate": result.gate,
+        "chunks": result.chunks,
         "n": len(outcomes),
         "sentences": sentences,
         **figures,
-        **{name: sum(getattr(one, name) for one in outcomes) / (sentences or 1) for name in OF_SENTENCES},
+        **{name: sum(getattr(outcome, name) for outcome in outcomes) / (sentences or 1) for name in SENTENCE_METRICS},
         "intervals": bounds,
-        "kinds": {kind: _of_kind([one for one in outcomes if one.kind == kind]) for kind in kinds},
-        "seconds": found.seconds,
+        "kinds": {kind: _of_kind([outcome for outcome in outcomes if outcome.kind == kind]) for kind in kinds},
+        "seconds": result.seconds,
     }
 
 
 def _of_kind(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    return {"n": len(outcomes), **dict(zip(METRICS, means([one.row() for one in outcomes]), strict=True))}
+    return {"n": len(outcomes), **dict(zip(METRICS, means([outcome.row() for outcome in outcomes]), strict=True))}
 
 
-def answers_text(told: dict[str, Any]) -> str:
-    """The same for people."""
-    bounds = told["intervals"]
-    gate = "" if told["gate"] else ", no gate"
-    lines = [f"{told['set']}: {told['n']} questions, {told['chunks']} chunks · {told['model']}{gate}"]
+def answers_text(figures: dict[str, Any]) -> str:
+    """The figures as text for a terminal."""
+    bounds = figures["intervals"]
+    gate = "" if figures["gate"] else ", no gate"
+    lines = [f"{figures['set']}: {figures['n']} questions, {figures['chunks']} chunks · {figures['model']}{gate}"]
     names = {"answered": "gold in the reply", "in_first": "in its first sentence", "refused": "refused"}
     for name, label in names.items():
         low, high = bounds[name]
-        lines.append(f"  {label:<22} {told[name]:6.1%} ({low:.1%}-{high:.1%})")
+        lines.append(f"  {label:<22} {figures[name]:6.1%} ({low:.1%}-{high:.1%})")
     low, high = bounds["words"]
-    lines.append(f"  {'words a reply':<22} {told['words']:6.1f} ({low:.1f}-{high:.1f}), refusals counted as 0")
-    lines.append(f"  {'word for word':<22} {told['verbatim']:6.1%} of {told['sentences']} sentences")
-    lines.append(f"  {'citation resolves':<22} {told['resolved']:6.1%}")
+    lines.append(f"  {'words a reply':<22} {figures['words']:6.1f} ({low:.1f}-{high:.1f}), refusals counted as 0")
+    lines.append(f"  {'word for word':<22} {figures['verbatim']:6.1%} of {figures['sentences']} sentences")
+    lines.append(f"  {'citation resolves':<22} {figures['resolved']:6.1%}")
     lines += [
-        f"  {kind:<22} {one['answered']:6.1%} of {one['n']:.0f}, {one['refused']:.1%} refused"
-        for kind, one in told["kinds"].items()
+        f"  {kind:<22} {shares['answered']:6.1%} of {shares['n']:.0f}, {shares['refused']:.1%} refused"
+        for kind, shares in figures["kinds"].items()
     ]
     return "\n".join(lines)

@@ -1,5 +1,5 @@
-"""The files of a question set, line by line. Others write them, so every line is validated, and what is wrong is said
-with file and line; keys we do not use are none of our business."""
+"""Reads the files of a question set. Every line is validated, and an error names the file and the line. Unknown keys
+are ignored."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class GoldLine(BaseModel):
 
     @field_validator("span")
     @classmethod
-    def _some_text(cls, span: tuple[int, int] | None) -> tuple[int, int] | None:
-        """An empty or backward span answers nothing, and a negative one would count from the document's end."""
+    def _check_span(cls, span: tuple[int, int] | None) -> tuple[int, int] | None:
+        """Reject spans that are empty or reversed, and negative ones, which would count from the document's end."""
         if span is not None and not 0 <= span[0] < span[1]:
             raise PydanticCustomError("span", "{span} must be 0 <= start < end", {"span": str(list(span))})
         return span
 
 
 class QueryLine(BaseModel):
-    """One question."""
+    """One line of `queries.jsonl`."""
 
     id: str = Field(alias="_id", min_length=1)
     text: str
@@ -45,7 +45,7 @@ class QueryLine(BaseModel):
 
 
 class DocumentLine(BaseModel):
-    """One document of the corpus."""
+    """One line of `corpus.jsonl`."""
 
     id: str = Field(alias="_id", min_length=1)
     title: str | None = None
@@ -55,57 +55,58 @@ class DocumentLine(BaseModel):
 Line = TypeVar("Line", QueryLine, DocumentLine)
 
 
-def wrong(file: Path, number: int, message: str) -> SourceError:
-    """What is wrong with a line."""
+def line_error(file: Path, number: int, message: str) -> SourceError:
+    """An error that names the file and the line."""
     return SourceError(f"{file}, line {number}: {message}")
 
 
 def read_queries(folder: Path) -> dict[int, QueryLine]:
-    """Every question, by its line."""
+    """Every question, by its line number."""
     file = folder / QUERIES
-    read = dict(_records(file, QueryLine))
+    queries = dict(_records(file, QueryLine))
     low, high = QUERY_LENGTH
-    for number, line in read.items():
+    for number, line in queries.items():
         if line.answerable and not low <= len(line.text.strip()) <= high:
-            raise wrong(file, number, f"text must have {low} to {high} characters, not {len(line.text.strip())}")
-    return read
+            raise line_error(file, number, f"text must have {low} to {high} characters, not {len(line.text.strip())}")
+    return queries
 
 
 def read_corpus(folder: Path) -> dict[int, DocumentLine]:
-    """Every document, by its line."""
+    """Every document, by its line number."""
     return dict(_records(folder / CORPUS, DocumentLine))
 
 
 def read_qrels(folder: Path) -> dict[int, tuple[str, str, float]]:
-    """Query, document and score by line; none where there is no such file. A first line without a number is a head."""
+    """Query, document and score by line number; none if there is no such file. A first line without a score is a
+    header."""
     file = folder / QRELS
-    found: dict[int, tuple[str, str, float]] = {}
+    qrels: dict[int, tuple[str, str, float]] = {}
     if not file.exists():
-        return found
+        return qrels
     for number, raw in _lines(file):
         cells = raw.split("\t")
         if len(cells) != QREL_COLUMNS:
-            raise wrong(file, number, f"there must be {QREL_COLUMNS} columns between tabs, not {len(cells)}")
+            raise line_error(file, number, f"there must be {QREL_COLUMNS} columns between tabs, not {len(cells)}")
         try:
-            found[number] = (cells[0], cells[1], float(cells[2]))
+            qrels[number] = (cells[0], cells[1], float(cells[2]))
         except ValueError:
             if number > 1:
-                raise wrong(file, number, f"the score must be a number, not {cells[2]!r}") from None
-    return found
+                raise line_error(file, number, f"the score must be a number, not {cells[2]!r}") from None
+    return qrels
 
 
 def _records(file: Path, kind: type[Line]) -> Iterator[tuple[int, Line]]:
-    seen: dict[str, int] = {}
+    line_of_id: dict[str, int] = {}
     for number, raw in _lines(file):
         try:
             line = kind.model_validate_json(raw)
         except ValidationError as exc:
             first = exc.errors(include_url=False)[0]
             where = ".".join(str(step) for step in first["loc"])
-            raise wrong(file, number, f"{where}: {first['msg']}" if where else first["msg"]) from None
-        if line.id in seen:
-            raise wrong(file, number, f"_id {line.id!r} was used on line {seen[line.id]} already")
-        seen[line.id] = number
+            raise line_error(file, number, f"{where}: {first['msg']}" if where else first["msg"]) from None
+        if line.id in line_of_id:
+            raise line_error(file, number, f"_id {line.id!r} was used on line {line_of_id[line.id]} already")
+        line_of_id[line.id] = number
         yield number, line
 
 
@@ -118,6 +119,6 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
         try:
             text = line.decode("utf-8").rstrip("\r")
         except UnicodeDecodeError as exc:
-            raise wrong(file, number, f"byte {line[exc.start]:#04x} is not valid UTF-8") from exc
+            raise line_error(file, number, f"byte {line[exc.start]:#04x} is not valid UTF-8") from exc
         if text.strip():
             yield number, text

@@ -1,10 +1,10 @@
-"""How well the judge tells what passages support. Two kinds of sets are read: statements about a context, labelled
-`supported`, `partial` or `unsupported` (partly is not supported), and sentences of lessons, true or made false on
-purpose. Plain word coverage is scored in the same run: a judge that does not beat it is not worth its code.
+"""Measures how well the judge recognises what passages support. There are two kinds of sets: statements about a
+context, labelled `supported`, `partial` or `unsupported` (a partial one counts as unsupported), and sentences of
+lessons that are true or were falsified on purpose. Word coverage is scored in the same run as the baseline.
 
-The shipped judge was fitted on the `fit` half of a set, so figures are of the other half alone, thresholds included:
-each tenth of it is cut where the other nine are cut best. A context's hash says where it belongs, so that statements
-about one context stay together."""
+The shipped judge was fitted on the `fit` half of a set, so the figures use only the other half. Thresholds too: each
+tenth of that half is classified with the threshold that is best on the other nine. The hash of a context decides its
+half and its tenth, so that statements about one context stay together."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from pydantic import BaseModel, ValidationError
 
 from lectern.domain.errors import SourceError
 from lectern.domain.replies import Judgement
-from lectern.evals.goldfiles import wrong
+from lectern.evals.goldfiles import line_error
 from lectern.evals.metrics import LEVEL, RESAMPLES, SEED, Interval, intervals, means
 from lectern.ports.answering import Judge
 from lectern.text.words import stems, telling_stems
 
 Half = Literal["fit", "report"]
 TENTHS = 10
-DATA = "data.jsonl"  # of a set's folder
+DATA_FILE = "data.jsonl"  # in the folder of a set
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class StatementLine(BaseModel):
-    """A statement and the texts it is about."""
+    """A line with a statement and the texts it is about."""
 
     context: list[str]
     response: str
@@ -43,7 +43,7 @@ class StatementLine(BaseModel):
 
 
 class PairLine(BaseModel):
-    """A sentence and the passage it cites."""
+    """A line with a sentence and the passage it cites."""
 
     passage: str
     sentence: str
@@ -74,7 +74,7 @@ class GroundingSet:
 
 def load_grounding(path: Path) -> GroundingSet:
     """Read a set: the file, or the folder that holds `data.jsonl`."""
-    file = path / DATA if path.is_dir() else path
+    file = path / DATA_FILE if path.is_dir() else path
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
@@ -88,27 +88,27 @@ def load_grounding(path: Path) -> GroundingSet:
             cases.append(_pair(line) if pairs else _statement(line))
         except ValidationError as exc:
             first = exc.errors(include_url=False)[0]
-            raise wrong(file, number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+            raise line_error(file, number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if not cases:
         raise SourceError(f"{file} holds no sentence to judge")
     return GroundingSet(name=path.stem if path.is_file() else path.name, pairs=pairs, cases=tuple(cases))
 
 
 def _statement(line: str) -> Case:
-    read = StatementLine.model_validate_json(line)
+    statement = StatementLine.model_validate_json(line)
     return Case(
-        sentence=read.response,
-        passages=tuple(read.context),
-        true=read.label == "supported",
-        kind=read.label,
-        part=half_of(read.context),
+        sentence=statement.response,
+        passages=tuple(statement.context),
+        true=statement.label == "supported",
+        kind=statement.label,
+        part=half_of(statement.context),
     )
 
 
 def _pair(line: str) -> Case:
-    read = PairLine.model_validate_json(line)
-    true = read.label == "supported"
-    return Case(sentence=read.sentence, passages=(read.passage,), true=true, kind=read.kind, part=read.split)
+    pair = PairLine.model_validate_json(line)
+    true = pair.label == "supported"
+    return Case(sentence=pair.sentence, passages=(pair.passage,), true=true, kind=pair.kind, part=pair.split)
 
 
 def half_of(context: Sequence[str]) -> Half:
@@ -118,41 +118,41 @@ def half_of(context: Sequence[str]) -> Half:
 
 
 def tenth_of(context: Sequence[str]) -> int:
-    """Which tenth of its half, by another byte of the same hash."""
+    """Which tenth of its half a context belongs to, by another byte of the hash that decides the half."""
     return hashlib.sha256((context[0] if context else "").encode()).digest()[-2] % TENTHS
 
 
 def word_coverage(case: Case) -> float:
-    """The baseline: the share of the sentence's telling words that the passages have."""
-    asked = telling_stems(case.sentence)
-    held = {word for passage in case.passages for word in stems(passage)}
-    return len(asked & held) / len(asked) if asked else 0.0
+    """The baseline: the share of the sentence's content words that the passages contain."""
+    sentence_stems = telling_stems(case.sentence)
+    passage_stems = {word for passage in case.passages for word in stems(passage)}
+    return len(sentence_stems & passage_stems) / len(sentence_stems) if sentence_stems else 0.0
 
 
 async def grounding_figures(
-    data: GroundingSet, judge: Judge, advance: Callable[[int, int], None] = lambda _done, _total: None
+    data: GroundingSet, judge: Judge, advance: Callable[[int, int], None] = lambda _count, _total: None
 ) -> dict[str, Any]:
-    """Judge every sentence of a set and count."""
-    judged: list[Judgement] = []
-    took: list[float] = []
+    """Judge every sentence of a set and compute the figures."""
+    judgements: list[Judgement] = []
+    durations_ms: list[float] = []
     for number, case in enumerate(data.cases, start=1):
-        begun = time.perf_counter()
-        judged.append(await judge.judge(case.sentence, case.passages))
-        took.append((time.perf_counter() - begun) * 1000)
+        start = time.perf_counter()
+        judgements.append(await judge.judge(case.sentence, case.passages))
+        durations_ms.append((time.perf_counter() - start) * 1000)
         advance(number, len(data.cases))
-    counted = _pair_figures(data.cases, judged) if data.pairs else _statement_figures(data.cases, judged)
-    p50, p95 = np.quantile(took, [0.5, 0.95])
-    return {"set": data.name, "n": len(data.cases), **counted, "ms": {"p50": float(p50), "p95": float(p95)}}
+    figures = _pair_figures(data.cases, judgements) if data.pairs else _statement_figures(data.cases, judgements)
+    p50, p95 = np.quantile(durations_ms, [0.5, 0.95])
+    return {"set": data.name, "n": len(data.cases), **figures, "ms": {"p50": float(p50), "p95": float(p95)}}
 
 
-def _pair_figures(cases: Sequence[Case], judged: Sequence[Judgement]) -> dict[str, Any]:
-    return {"parts": {part: _part(cases, judged, part) for part in sorted({case.part for case in cases})}}
+def _pair_figures(cases: Sequence[Case], judgements: Sequence[Judgement]) -> dict[str, Any]:
+    return {"parts": {part: _part(cases, judgements, part) for part in sorted({case.part for case in cases})}}
 
 
-def _part(cases: Sequence[Case], judged: Sequence[Judgement], part: str) -> dict[str, Any]:
-    """Of each kind, how many were supported, contradicted and left unverified."""
+def _part(cases: Sequence[Case], judgements: Sequence[Judgement], part: str) -> dict[str, Any]:
+    """The shares of supported, contradicted and unverified sentences of each kind."""
     kinds: dict[str, list[str]] = defaultdict(list)
-    for case, judgement in zip(cases, judged, strict=True):
+    for case, judgement in zip(cases, judgements, strict=True):
         if case.part == part:
             kinds[case.kind].append(judgement.verdict)
             if not case.true:
@@ -163,28 +163,28 @@ def _part(cases: Sequence[Case], judged: Sequence[Judgement], part: str) -> dict
 def _shares(verdicts: Sequence[str]) -> dict[str, Any]:
     shares: dict[str, Any] = {"n": len(verdicts)}
     for verdict in ("supported", "contradicted", "unverified"):
-        hits = [[float(one == verdict)] for one in verdicts]
+        hits = [[float(actual == verdict)] for actual in verdicts]
         (shares[verdict],), (bounds,) = means(hits), intervals(hits)
         shares[f"{verdict}_interval"] = list(bounds)
     return shares
 
 
-def _statement_figures(cases: Sequence[Case], judged: Sequence[Judgement]) -> dict[str, Any]:
+def _statement_figures(cases: Sequence[Case], judgements: Sequence[Judgement]) -> dict[str, Any]:
     held_out = [place for place, case in enumerate(cases) if case.part == "report"]
     truth = np.array([cases[place].true for place in held_out], dtype=bool)
     tenths = np.array([tenth_of(cases[place].passages) for place in held_out])
     scores = {
-        "judge": np.array([judged[place].support for place in held_out]),
+        "judge": np.array([judgements[place].support for place in held_out]),
         "word_coverage": np.array([word_coverage(cases[place]) for place in held_out]),
     }
     if truth.all() or not truth.any():
         raise SourceError("the half that figures are of holds supported statements only, or none; it needs both")
-    said = {name: crosswise(score, truth, tenths) for name, score in scores.items()}
-    verdicts = np.array([judged[place].verdict == "supported" for place in held_out])
+    predicted = {name: predict_by_tenth(score, truth, tenths) for name, score in scores.items()}
+    verdicts = np.array([judgements[place].verdict == "supported" for place in held_out])
     return {
         "reported": len(held_out),
-        "scores": {name: _scored(scores[name], said[name], truth) for name in scores},
-        "better_by": _better(scores, said, truth),
+        "scores": {name: _score_figures(scores[name], predicted[name], truth) for name in scores},
+        "better_by": _lead(scores, predicted, truth),
         "verdict_supported": {
             "balanced_accuracy": balanced_accuracy(verdicts, truth),
             "share": float(verdicts.mean()),
@@ -192,50 +192,52 @@ def _statement_figures(cases: Sequence[Case], judged: Sequence[Judgement]) -> di
     }
 
 
-def crosswise(score: Floats, truth: Bools, tenths: np.ndarray[Any, Any]) -> Bools:
-    """What each tenth is said to be, at the threshold that is best on the others."""
-    said = np.zeros(len(score), dtype=bool)
+def predict_by_tenth(score: Floats, truth: Bools, tenths: np.ndarray[Any, Any]) -> Bools:
+    """The predicted label of each statement, with the threshold that is best on the other tenths."""
+    predicted = np.zeros(len(score), dtype=bool)
     for tenth in range(TENTHS):
-        mine = tenths == tenth
-        if mine.any() and not mine.all():
-            said[mine] = score[mine] >= best_cut(score[~mine], truth[~mine])
-    return said
+        in_tenth = tenths == tenth
+        if in_tenth.any() and not in_tenth.all():
+            predicted[in_tenth] = score[in_tenth] >= best_threshold(score[~in_tenth], truth[~in_tenth])
+    return predicted
 
 
-def _scored(score: Floats, said: Bools, truth: Bools) -> dict[str, Any]:
+def _score_figures(score: Floats, predicted: Bools, truth: Bools) -> dict[str, Any]:
     """AUROC and balanced accuracy, with intervals."""
     return {
         "auroc": auroc(score, truth),
-        "auroc_interval": list(_resampled(lambda rows: auroc(score[rows], truth[rows]), len(truth))),
-        "balanced_accuracy": balanced_accuracy(said, truth),
+        "auroc_interval": list(_bootstrap_interval(lambda rows: auroc(score[rows], truth[rows]), len(truth))),
+        "balanced_accuracy": balanced_accuracy(predicted, truth),
         "balanced_accuracy_interval": list(
-            _resampled(lambda rows: balanced_accuracy(said[rows], truth[rows]), len(truth))
+            _bootstrap_interval(lambda rows: balanced_accuracy(predicted[rows], truth[rows]), len(truth))
         ),
     }
 
 
-def _better(scores: Mapping[str, Floats], said: Mapping[str, Bools], truth: Bools) -> dict[str, Any]:
-    """The judge's lead over word coverage, on the same resamples."""
+def _lead(scores: Mapping[str, Floats], predicted: Mapping[str, Bools], truth: Bools) -> dict[str, Any]:
+    """The judge's lead over word coverage, on identical resamples."""
 
-    def lead_auroc(rows: Any) -> float:  # noqa: ANN401  # numpy's own index types
-        mine, theirs = (auroc(scores[name][rows], truth[rows]) for name in ("judge", "word_coverage"))
-        return mine - theirs
+    def lead_auroc(rows: Any) -> float:  # noqa: ANN401  # an index of numpy
+        judge_auroc, baseline_auroc = (auroc(scores[name][rows], truth[rows]) for name in ("judge", "word_coverage"))
+        return judge_auroc - baseline_auroc
 
-    def lead_accuracy(rows: Any) -> float:  # noqa: ANN401  # numpy
-        mine, theirs = (balanced_accuracy(said[name][rows], truth[rows]) for name in ("judge", "word_coverage"))
-        return mine - theirs
+    def lead_accuracy(rows: Any) -> float:  # noqa: ANN401  # an index of numpy
+        judge_accuracy, baseline_accuracy = (
+            balanced_accuracy(predicted[name][rows], truth[rows]) for name in ("judge", "word_coverage")
+        )
+        return judge_accuracy - baseline_accuracy
 
-    every = np.arange(len(truth))
+    all_rows = np.arange(len(truth))
     return {
-        "auroc": lead_auroc(every),
-        "auroc_interval": list(_resampled(lead_auroc, len(truth))),
-        "balanced_accuracy": lead_accuracy(every),
-        "balanced_accuracy_interval": list(_resampled(lead_accuracy, len(truth))),
+        "auroc": lead_auroc(all_rows),
+        "auroc_interval": list(_bootstrap_interval(lead_auroc, len(truth))),
+        "balanced_accuracy": lead_accuracy(all_rows),
+        "balanced_accuracy_interval": list(_bootstrap_interval(lead_accuracy, len(truth))),
     }
 
 
 def auroc(score: Floats, truth: Bools) -> float:
-    """How often a supported one scores above an unsupported one; ties count half."""
+    """How often a supported statement scores above an unsupported one; ties count half."""
     positive, negative = score[truth], score[~truth]
     if not len(positive) or not len(negative):
         return 0.5
@@ -245,20 +247,20 @@ def auroc(score: Floats, truth: Bools) -> float:
     return float((below + up_to).sum() / (2 * len(positive) * len(negative)))
 
 
-def balanced_accuracy(said: Bools, truth: Bools) -> float:
-    """The mean of the share of supported ones that are found and of others that are not taken for such."""
-    right = [said[truth].mean() if truth.any() else 0.5, (~said[~truth]).mean() if (~truth).any() else 0.5]
+def balanced_accuracy(predicted: Bools, truth: Bools) -> float:
+    """The mean of two shares: supported statements that are recognised, and other statements that are rejected."""
+    right = [predicted[truth].mean() if truth.any() else 0.5, (~predicted[~truth]).mean() if (~truth).any() else 0.5]
     return float(sum(right) / 2)
 
 
-def best_cut(score: Floats, truth: Bools) -> float:
-    """The threshold with the best balanced accuracy; the least of equals."""
-    cuts = np.unique(score)
-    return float(max(cuts, key=lambda cut: (balanced_accuracy(score >= cut, truth), -cut)))
+def best_threshold(score: Floats, truth: Bools) -> float:
+    """The threshold with the best balanced accuracy; the lowest of several equal ones."""
+    thresholds = np.unique(score)
+    return float(max(thresholds, key=lambda threshold: (balanced_accuracy(score >= threshold, truth), -threshold)))
 
 
-def _resampled(figure: Callable[[Any], float], count: int) -> Interval:
-    """Where a figure lies in 95 % of 1,000 draws of as many cases."""
+def _bootstrap_interval(figure: Callable[[Any], float], count: int) -> Interval:
+    """The 95 % interval of a figure over 1,000 resamples of the cases."""
     rng = np.random.default_rng(SEED)
     drawn = [figure(rng.integers(0, count, count)) for _ in range(RESAMPLES)]
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
@@ -266,7 +268,7 @@ def _resampled(figure: Callable[[Any], float], count: int) -> Interval:
 
 
 def grounding_text(figures: Mapping[str, Any]) -> str:
-    """The figures as lines for people."""
+    """The figures as text for a terminal."""
     lines = [f"{figures['set']}: {figures['n']} sentences, {figures['ms']['p50']:.1f} ms each (median)"]
     if "parts" in figures:
         for part, kinds in figures["parts"].items():

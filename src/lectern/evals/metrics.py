@@ -1,6 +1,6 @@
-"""Figures of a ranking, and how far to trust them. Pure functions of document ids: recall is the share of the gold that
-was found, so a question that needs several documents is only answered in full when all of them are there; gains are
-linear in the grade, as trec_eval counts them; intervals come from resampling questions, with a fixed seed."""
+"""Metrics of a ranking, with confidence intervals. Recall is the share of the gold documents that were found, so a
+question with several gold documents has full recall only if all are found. Gains are linear in the grade, as in
+trec_eval. Intervals come from resampling questions with a fixed seed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def recall(ranking: Sequence[str], gold: Gold, depth: int) -> float:
 
 
 def reciprocal_rank(ranking: Sequence[str], gold: Gold, depth: int) -> float:
-    """1 / the rank of the first gold document, 0 where none is among the first `depth`."""
+    """1 / the rank of the first gold document; 0 if none is among the first `depth`."""
     return next((1 / rank for rank, document in enumerate(ranking[:depth], start=1) if document in gold), 0.0)
 
 
 def ndcg(ranking: Sequence[str], gold: Gold, depth: int) -> float:
-    """The discounted gain of the first `depth`, as a share of the best order's."""
+    """The discounted gain of the first `depth` documents, as a share of the best order's."""
     ideal = _gain(sorted(gold.values(), reverse=True)[:depth])
     return _gain([gold.get(document, 0.0) for document in ranking[:depth]]) / ideal
 
@@ -46,14 +46,14 @@ def retrieval_scores(ranking: Sequence[str], gold: Gold) -> tuple[float, ...]:
         recall(ranking, gold, 5),
         recall(ranking, gold, 10),
         reciprocal_rank(ranking, gold, 10),
-        min(ndcg(ranking, gold, 10), 1.0),  # rounding may lift a perfect order a hair above
+        min(ndcg(ranking, gold, 10), 1.0),  # by rounding, a perfect order may exceed 1 a little
     )
 
 
-def overlap(found: frozenset[int], gold: frozenset[int]) -> tuple[float, float, float]:
-    """Recall, precision and intersection over union of two sets of tokens; 0 where there is nothing to find."""
-    both = len(found & gold)
-    return (both / len(gold), both / len(found), both / len(found | gold)) if both else (0.0, 0.0, 0.0)
+def overlap(retrieved: frozenset[int], gold: frozenset[int]) -> tuple[float, float, float]:
+    """Recall, precision and intersection over union of two sets of tokens; 0 if they share none."""
+    shared = len(retrieved & gold)
+    return (shared / len(gold), shared / len(retrieved), shared / len(retrieved | gold)) if shared else (0.0, 0.0, 0.0)
 
 
 def means(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
@@ -62,11 +62,11 @@ def means(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
 
 
 def intervals(rows: Sequence[Sequence[float]], *, seed: int = SEED) -> tuple[Interval, ...]:
-    """Where the mean of each column lies in 95 % of 1,000 draws of as many rows, with replacement."""
+    """The 95 % interval of each column's mean, over 1,000 resamples of the rows."""
     values = np.asarray(rows, dtype=float)
     count = len(values)
     draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
     drawn = draws @ values / count
     outside = (1 - LEVEL) / 2
     low, high = np.quantile(drawn, [outside, 1 - outside], axis=0)
-    return tuple((float(least), float(most)) for least, most in zip(low, high, strict=True))
+    return tuple((float(lower), float(upper)) for lower, upper in zip(low, high, strict=True))

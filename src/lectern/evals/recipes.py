@@ -1,5 +1,5 @@
-"""The recipe: everything that could make two runs differ. Versions alone do not tell two states of a checkout apart, so
-the code that makes an index, and the code that searches it, are hashed as well."""
+"""The recipe of a run: everything that could make two runs differ. Two states of a checkout can have one version, so
+the code that makes an index and the code that searches it are hashed as well."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lectern.retrieval.search import MIN_CANDIDATES
 from lectern.version import __version__
 
 PACKAGES = ("numpy", "onnxruntime", "qdrant-edge-py", "tokenizers")
-MAKES_AN_INDEX = ("reading", "models", "index", "ingestion")
-SEARCHES_IT = ("retrieval", "index")
-SHOWN = 16  # hex digits of a hash
+INDEXING_PACKAGES = ("reading", "models", "index", "ingestion")
+SEARCH_PACKAGES = ("retrieval", "index")
+DIGEST_LENGTH = 16  # hex digits
 
 Recipe = dict[str, str | int | float]
 
@@ -32,8 +32,8 @@ def recipe(fingerprint: str, rules: ReadingRules) -> Recipe:
         "chunk_tokens": rules.target_tokens,
         "lexical_weight": LEXICAL_WEIGHT,
         "candidates": MIN_CANDIDATES,
-        "index_code": code_digest(MAKES_AN_INDEX),
-        "search_code": code_digest(SEARCHES_IT),
+        "index_code": code_digest(INDEXING_PACKAGES),
+        "search_code": code_digest(SEARCH_PACKAGES),
         **package_versions(),
         "seed": SEED,
         "resamples": RESAMPLES,
@@ -41,17 +41,17 @@ def recipe(fingerprint: str, rules: ReadingRules) -> Recipe:
 
 
 def package_versions() -> dict[str, str]:
-    """Of the packages that could move a figure."""
+    """The versions of the packages that could change a figure."""
     return {package: version(package) for package in PACKAGES}
 
 
 @cache
 def code_digest(packages: tuple[str, ...]) -> str:
-    """One hash over the code of these packages of ours."""
-    whole = hashlib.sha256()
+    """A hash of the code of these packages of Lectern."""
+    hasher = hashlib.sha256()
     for package in packages:
         root = Path(lectern.__file__).parent / package
         for file in sorted(root.rglob("*.py")):
             for part in (file.relative_to(root).as_posix().encode(), file.read_bytes()):
-                whole.update(hashlib.sha256(part).digest())
-    return whole.hexdigest()[:SHOWN]
+                hasher.update(hashlib.sha256(part).digest())
+    return hasher.hexdigest()[:DIGEST_LENGTH]

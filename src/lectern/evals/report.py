@@ -1,6 +1,6 @@
-"""Runs for people: a table on the terminal, and two runs side by side.
+"""Runs as text for a terminal: a table of one run, or the differences between two.
 
-Gates: figures below which a run fails, so that a build can stop a change that finds less.
+Gates are the lowest figures that a run may have; below them a run fails, so a build can reject the change.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 
 from lectern.domain.errors import BadInput
 from lectern.evals.metrics import METRICS, TOKEN_METRICS
-from lectern.evals.runs import Kind, Measured, Run, SetResult, summary
+from lectern.evals.runs import Kind, MetricValues, Run, SetResult, summary
 
 GAP = "  "
-GATED = "hybrid"  # what readers are served with
+GATED_MODE = "hybrid"  # the mode that readers get
 
 
 def run_text(run: Run) -> str:
     """A run as a table, set by set, with the mean of the sets where there are several."""
-    made = run.recipe
-    lines = [f"run {run.number} · {run.kind} · {made['embedder']} · reader {made['reader']}"]
-    lines[0] += f" · {made['lexical_weight']} of BM25, {made['candidates']} candidates"
+    recipe = run.recipe
+    lines = [f"run {run.number} · {run.kind} · {recipe['embedder']} · reader {recipe['reader']}"]
+    lines[0] += f" · {recipe['lexical_weight']} of BM25, {recipe['candidates']} candidates"
     for result in run.sets:
         lines += ["", _about(result), *_table(result)]
     if len(run.sets) > 1:
@@ -32,9 +32,9 @@ def run_text(run: Run) -> str:
 
 
 def _about(result: SetResult) -> str:
-    asked = len(next(iter(result.modes.values())).values)
+    question_count = len(next(iter(result.modes.values())).values)
     parts = [
-        f"{asked} questions",
+        f"{question_count} questions",
         f"{result.documents} documents",
         f"{result.chunks} chunks",
         f"{result.seconds:.0f} s",
@@ -46,32 +46,32 @@ def _about(result: SetResult) -> str:
 
 
 def _table(result: SetResult) -> list[str]:
-    """Modes with the same metrics share a head."""
+    """The figures of a set; modes with equal metrics share a header."""
     lines: list[str] = []
     for metrics in dict.fromkeys(measured.metrics for measured in result.modes.values()):
-        rows = [[mode, *_cells(its)] for mode, its in result.modes.items() if its.metrics == metrics]
+        rows = [[mode, *_cells(measured)] for mode, measured in result.modes.items() if measured.metrics == metrics]
         lines += _aligned([["", *metrics], *rows])
     return lines
 
 
-def _cells(measured: Measured) -> list[str]:
-    """A mean with its interval, each."""
+def _cells(measured: MetricValues) -> list[str]:
+    """Each metric's mean with its interval."""
     figures, bounds = measured.figures(), measured.intervals()
     return [f"{figures[name]:.3f} ({low:.3f}-{high:.3f})" for name, (low, high) in bounds.items()]
 
 
 def comparison_text(compared: dict[str, Any]) -> str:
-    """What changed; a star where the interval of the change leaves out zero."""
+    """What changed between two runs; a star marks a change whose interval does not contain zero."""
     before, after = compared["runs"]
     lines = [f"run {before} → run {after}"]
     lines += [f"  {name}: {old} → {new}" for name, (old, new) in compared["recipe"].items()]
     if not compared["recipe"]:
         lines.append("  the same recipe")
-    for one in compared["sets"]:
-        lines += ["", f"{one['set']}: {one['n']} questions in both"]
+    for set_change in compared["sets"]:
+        lines += ["", f"{set_change['set']}: {set_change['n']} questions in both"]
         rows = [
             [mode, metric, *_change(values)]
-            for mode, metrics in one["modes"].items()
+            for mode, metrics in set_change["modes"].items()
             for metric, values in metrics.items()
         ]
         lines += _aligned(rows)
@@ -81,8 +81,8 @@ def comparison_text(compared: dict[str, Any]) -> str:
 def _change(values: dict[str, Any]) -> list[str]:
     low, high = values["interval"]
     star = " *" if low > 0 or high < 0 else ""
-    moved = f"{values['before']:.3f} → {values['after']:.3f}"
-    return [moved, f"{values['change']:+.3f} ({low:+.3f} to {high:+.3f}){star}"]
+    before_after = f"{values['before']:.3f} → {values['after']:.3f}"
+    return [before_after, f"{values['change']:+.3f} ({low:+.3f} to {high:+.3f}){star}"]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -91,13 +91,13 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def parse_gates(text: str, kind: Kind) -> dict[str, float]:
-    """`recall@5=0.8,mrr@10=0.6` as metric and least value."""
-    known = METRICS if kind == "retrieval" else TOKEN_METRICS
+    """Parse gates such as `recall@5=0.8,mrr@10=0.6` into metrics and lowest values."""
+    metrics = METRICS if kind == "retrieval" else TOKEN_METRICS
     gates: dict[str, float] = {}
     for part in text.split(","):
         metric, equals, value = part.partition("=")
-        if not equals or metric.strip() not in known:
-            raise BadInput(f"--fail-under takes METRIC=VALUE, not {part!r}; metrics are {', '.join(known)}")
+        if not equals or metric.strip() not in metrics:
+            raise BadInput(f"--fail-under takes METRIC=VALUE, not {part!r}; metrics are {', '.join(metrics)}")
         try:
             gates[metric.strip()] = float(value)
         except ValueError:
@@ -109,12 +109,12 @@ def parse_gates(text: str, kind: Kind) -> dict[str, float]:
 
 def shortfalls(run: Run, gates: Mapping[str, float]) -> list[str]:
     """One line for every set and gate that is not reached."""
-    found = []
+    lines = []
     for result in run.sets:
-        figures = result.modes[GATED].figures()
-        found += [
-            f"{result.name}: {GATED} {metric} is {figures[metric]:.4f}, below {least:g}"
-            for metric, least in gates.items()
-            if figures[metric] < least
+        figures = result.modes[GATED_MODE].figures()
+        lines += [
+            f"{result.name}: {GATED_MODE} {metric} is {figures[metric]:.4f}, below {minimum:g}"
+            for metric, minimum in gates.items()
+            if figures[metric] < minimum
         ]
-    return found
+    return lines

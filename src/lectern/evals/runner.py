@@ -1,5 +1,5 @@
-"""Evaluations, read downward: open a set's bench, ask every question in every mode, count. A document is ranked by its
-best chunk."""
+"""Evaluates retrieval and chunking: opens each indexed question set, asks every question in every mode and computes the
+figures. A document is ranked by its best chunk."""
 
 from __future__ import annotations
 
@@ -13,83 +13,88 @@ from lectern.app.settings import Settings
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import Findings
 from lectern.domain.scope import SEARCH_LIMIT, SearchMode
-from lectern.evals.benches import Advance, Bench, open_bench
 from lectern.evals.chunking import measure_chunking
+from lectern.evals.concurrency import run_concurrently
 from lectern.evals.datasets import Question, QuestionSet
+from lectern.evals.indexed_sets import Advance, IndexedSet, open_indexed_set
 from lectern.evals.metrics import METRICS, retrieval_scores
-from lectern.evals.pacing import in_turn
 from lectern.evals.recipes import Recipe, recipe
-from lectern.evals.runs import Kind, Measured, Run, SetResult
+from lectern.evals.runs import Kind, MetricValues, Run, SetResult
 from lectern.reading.rules import ReadingRules
 
 MODES: tuple[SearchMode, ...] = get_args(SearchMode)
-DEPTH = SEARCH_LIMIT  # chunks that are asked for; the protocol's 20
+DEPTH = SEARCH_LIMIT  # chunks that each search returns
 
-Measure = Callable[[Bench, QuestionSet, Advance], Awaitable[dict[str, Measured]]]
+Measure = Callable[[IndexedSet, QuestionSet, Advance], Awaitable[dict[str, MetricValues]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Where an evaluation works, and who hears how far it is."""
+class EvalContext:
+    """The settings, folders and progress callback of an evaluation."""
 
     settings: Settings
     cache: Path  # of indexed question sets
-    fresh: bool  # use nothing that was kept
+    fresh: bool  # use no stored index
     advance: Advance
-    rules: ReadingRules | None = None  # other sizes of chunks than everybody's
+    rules: ReadingRules | None = None  # None: the usual chunk sizes
 
 
-async def evaluate(kind: Kind, sets: Sequence[QuestionSet], around: Surroundings) -> Run:
-    """One run over these sets, one after the other."""
+async def evaluate(kind: Kind, sets: Sequence[QuestionSet], context: EvalContext) -> Run:
+    """Evaluate these sets, one after the other, as one run."""
     measure: Measure = measure_retrieval if kind == "retrieval" else measure_chunking
     results: list[SetResult] = []
     made_with: Recipe = {}
     for questions in sets:
-        begun = time.perf_counter()
-        opened = open_bench(
+        start = time.perf_counter()
+        opened = open_indexed_set(
             questions,
-            around.settings,
-            around.cache,
-            fresh=around.fresh,
-            advance=around.advance,
-            rules=around.rules,
+            context.settings,
+            context.cache,
+            fresh=context.fresh,
+            advance=context.advance,
+            rules=context.rules,
         )
-        async with opened as bench:
-            shop = bench.lectern.app.ingest_deps
-            made_with = recipe(shop.collections.current.embedder.fingerprint, shop.rules)
-            modes = await measure(bench, questions, around.advance)
+        async with opened as indexed_set:
+            deps = indexed_set.lectern.app.ingest_deps
+            made_with = recipe(deps.collections.current.embedder.fingerprint, deps.rules)
+            modes = await measure(indexed_set, questions, context.advance)
         results.append(
             SetResult(
                 name=questions.name,
                 documents=sum(len(book.documents) for book in questions.books),
-                chunks=bench.chunks,
+                chunks=indexed_set.chunks,
                 left_out=dict(questions.left_out),
-                failed=bench.failed,
+                failed=indexed_set.failed,
                 kinds={question.id: question.kind for question in questions.questions if question.kind},
                 modes=modes,
-                seconds=round(time.perf_counter() - begun, 3),
+                seconds=round(time.perf_counter() - start, 3),
             )
         )
     return Run(kind=kind, at=utc_now(), recipe=made_with, sets=tuple(results))
 
 
-async def measure_retrieval(bench: Bench, questions: QuestionSet, advance: Advance) -> dict[str, Measured]:
-    """How well documents are found, in each mode."""
+async def measure_retrieval(
+    indexed_set: IndexedSet, questions: QuestionSet, advance: Advance
+) -> dict[str, MetricValues]:
+    """Score the ranking of documents in each search mode."""
     documents = {book.book_id: book.documents for book in questions.books}
 
     async def ask(question: Question) -> dict[str, tuple[float, ...]]:
         scores: dict[str, tuple[float, ...]] = {}
         for mode in MODES:
-            found = await bench.lectern.search(question.text, book=question.book_id, limit=DEPTH, mode=mode)
-            scores[mode] = retrieval_scores(ranking(found, documents[question.book_id]), question.gold)
+            findings = await indexed_set.lectern.search(question.text, book=question.book_id, limit=DEPTH, mode=mode)
+            scores[mode] = retrieval_scores(ranking(findings, documents[question.book_id]), question.gold)
         return scores
 
     title = f"Asking {questions.name}"
-    rows = await in_turn(questions.questions, ask, lambda done, total: advance(title, done, total))
-    asked = list(zip(questions.questions, rows, strict=True))
-    return {mode: Measured(metrics=METRICS, values={one.id: row[mode] for one, row in asked}) for mode in MODES}
+    rows = await run_concurrently(questions.questions, ask, lambda count, total: advance(title, count, total))
+    scored_questions = list(zip(questions.questions, rows, strict=True))
+    return {
+        mode: MetricValues(metrics=METRICS, values={question.id: row[mode] for question, row in scored_questions})
+        for mode in MODES
+    }
 
 
-def ranking(found: Findings, documents: Mapping[str, str]) -> list[str]:
-    """The documents behind the hits, each at its best rank."""
-    return list(dict.fromkeys(documents[hit.chunk.source_file] for hit in found.hits))
+def ranking(findings: Findings, documents: Mapping[str, str]) -> list[str]:
+    """The documents of the hits, each at its best rank."""
+    return list(dict.fromkeys(documents[hit.chunk.source_file] for hit in findings.hits))

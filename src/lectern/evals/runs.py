@@ -1,5 +1,5 @@
-"""A run: what was measured, question by question, with the recipe it was made with. Runs are kept as numbered JSON
-files, so that any two can be laid side by side later; per-question values make the comparison a paired one."""
+"""A run: the metric values of every question, with the recipe of the run. Runs are stored as numbered JSON files, so
+any two can be compared later. With values for each question, the comparison is a paired one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Figures = dict[str, float]  # metric → mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One way of looking (a search mode): a value for each metric and question."""
+class MetricValues:
+    """The values of one search mode: one for each metric and question."""
 
     metrics: tuple[str, ...]
     values: Mapping[str, tuple[float, ...]]  # question → one value a metric
@@ -32,22 +32,22 @@ class Measured:
         """The 95 % interval of each mean."""
         return dict(zip(self.metrics, intervals(list(self.values.values())), strict=True))
 
-    def only(self, questions: Iterable[str]) -> Measured:
-        """The same for some of the questions."""
+    def for_questions(self, questions: Iterable[str]) -> MetricValues:
+        """The values of some of the questions."""
         return replace(self, values={question: self.values[question] for question in questions})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetResult:
-    """One question set."""
+    """The result of one question set."""
 
     name: str
     documents: int
     chunks: int
     left_out: dict[str, int]
-    failed: tuple[str, ...]  # documents that the reader refused
-    kinds: dict[str, str]  # question → kind, where its makers sort them
-    modes: dict[str, Measured]
+    failed: tuple[str, ...]  # documents that the reader rejected
+    kinds: dict[str, str]  # question → kind, if the set has kinds
+    modes: dict[str, MetricValues]
     seconds: float
 
 
@@ -66,7 +66,7 @@ _RUN = TypeAdapter(Run)
 
 
 def store(run: Run, folder: Path) -> Run:
-    """The run under the next number; two that end together get two numbers."""
+    """Store a run under the next number; runs that end at the same time get different numbers."""
     folder.mkdir(parents=True, exist_ok=True)
     number = max((int(file.stem) for file in folder.glob("*.json") if file.stem.isdecimal()), default=0)
     while True:
@@ -86,18 +86,20 @@ def load(name: str, folder: Path) -> Run:
     try:
         return _RUN.validate_json(file.read_bytes())
     except OSError as exc:
-        known = ", ".join(sorted(str(int(one.stem)) for one in folder.glob("*.json") if one.stem.isdecimal()))
-        raise BadInput(f"there is no run {name!r} ({exc.strerror}); there are: {known or 'none yet'}") from exc
+        numbers = ", ".join(
+            sorted(str(int(run_file.stem)) for run_file in folder.glob("*.json") if run_file.stem.isdecimal())
+        )
+        raise BadInput(f"there is no run {name!r} ({exc.strerror}); there are: {numbers or 'none yet'}") from exc
     except ValidationError as exc:
         raise BadInput(f"{file} is not a run ({exc.errors(include_url=False)[0]['msg']})") from None
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """What programs read: figures of every set and mode, and over all sets the mean of the sets."""
-    sets = [_of_set(one) for one in run.sets]
+    """The figures as JSON: those of every set and mode, and for each mode the mean over all sets."""
+    sets = [_of_set(result) for result in run.sets]
     modes: dict[str, Figures] = {}
     for mode, measured in run.sets[0].modes.items():
-        rows = [tuple(one["modes"][mode].values()) for one in sets]
+        rows = [tuple(entry["modes"][mode].values()) for entry in sets]
         modes[mode] = dict(zip(measured.metrics, means(rows), strict=True))
     return {"run": run.number, "kind": run.kind, "at": run.at, "modes": modes, "sets": sets, "recipe": run.recipe}
 
@@ -119,52 +121,57 @@ def _of_set(result: SetResult) -> dict[str, Any]:
 
 
 def _of_kind(result: SetResult, kind: str) -> dict[str, Any]:
-    asked = {question for question, its in result.kinds.items() if its == kind}
-    modes = {mode: measured.only(asked & measured.values.keys()) for mode, measured in result.modes.items()}
-    return {"n": len(asked), "modes": {mode: its.figures() for mode, its in modes.items() if its.values}}
+    questions = {question for question, question_kind in result.kinds.items() if question_kind == kind}
+    modes = {
+        mode: measured.for_questions(questions & measured.values.keys()) for mode, measured in result.modes.items()
+    }
+    return {
+        "n": len(questions),
+        "modes": {mode: measured.figures() for mode, measured in modes.items() if measured.values},
+    }
 
 
 def compare(before: Run, after: Run) -> dict[str, Any]:
-    """What changed from one run to the other, over the questions that both asked."""
+    """What changed from one run to another, over the questions that both asked."""
     if before.kind != after.kind:
         raise BadInput(f"run {before.number} is of {before.kind}, run {after.number} of {after.kind}")
     old = {result.name: result for result in before.sets}
     sets = [_change(old[result.name], result) for result in after.sets if result.name in old]
-    if not any(one["n"] for one in sets):
+    if not any(set_change["n"] for set_change in sets):
         raise BadInput(f"runs {before.number} and {after.number} have no question in common")
     names = sorted(before.recipe.keys() | after.recipe.keys())
     recipe = {name: [before.recipe.get(name), after.recipe.get(name)] for name in names}
     return {
         "runs": [before.number, after.number],
         "recipe": {name: pair for name, pair in recipe.items() if pair[0] != pair[1]},
-        "sets": [one for one in sets if one["n"]],
+        "sets": [set_change for set_change in sets if set_change["n"]],
     }
 
 
 def _change(old: SetResult, new: SetResult) -> dict[str, Any]:
     modes, count = {}, 0
     for mode in old.modes.keys() & new.modes.keys():
-        one, two = old.modes[mode], new.modes[mode]
-        shared = [question for question in one.values if question in two.values]
+        old_values, new_values = old.modes[mode], new.modes[mode]
+        shared = [question for question in old_values.values if question in new_values.values]
         count = max(count, len(shared))
-        if shared and one.metrics == two.metrics:
-            modes[mode] = _differences(one.only(shared), two.only(shared))
+        if shared and old_values.metrics == new_values.metrics:
+            modes[mode] = _differences(old_values.for_questions(shared), new_values.for_questions(shared))
     return {"set": new.name, "n": count, "modes": {mode: modes[mode] for mode in new.modes if mode in modes}}
 
 
-def _differences(one: Measured, two: Measured) -> dict[str, Any]:
+def _differences(old: MetricValues, new: MetricValues) -> dict[str, Any]:
     rows = [
-        tuple(late - early for early, late in zip(one.values[question], two.values[question], strict=True))
-        for question in one.values
+        tuple(after - before for before, after in zip(old.values[question], new.values[question], strict=True))
+        for question in old.values
     ]
-    changed: Mapping[str, Interval] = dict(zip(one.metrics, intervals(rows), strict=True))
-    before, after = one.figures(), two.figures()
+    bounds: Mapping[str, Interval] = dict(zip(old.metrics, intervals(rows), strict=True))
+    before, after = old.figures(), new.figures()
     return {
         metric: {
             "before": before[metric],
             "after": after[metric],
             "change": after[metric] - before[metric],
-            "interval": list(changed[metric]),
+            "interval": list(bounds[metric]),
         }
-        for metric in one.metrics
+        for metric in old.metrics
     }

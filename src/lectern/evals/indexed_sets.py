@@ -1,6 +1,7 @@
-"""A bench: an open Lectern in which a set's books are indexed by the real pipeline. It has a home of its own, so that
-nobody's books are touched, and is kept under the content's hash: a second run searches at once. When the code that
-makes an index has changed, everything is read and indexed again, and only texts that changed are embedded."""
+"""Opens an indexed question set: a Lectern in which the set's books are indexed by the real pipeline. It has a home of
+its own, so no other book is touched. The index is stored under the hash of the content, so a second run can search at
+once. If the code that makes an index has changed, everything is read and indexed again, but only texts that changed
+are embedded."""
 
 from __future__ import annotations
 
@@ -18,35 +19,35 @@ from lectern.app.settings import Settings
 from lectern.domain.books import Problem
 from lectern.domain.jobs import Finished, LessonsIndexed
 from lectern.evals.datasets import EvalBook, QuestionSet, digest
-from lectern.evals.recipes import MAKES_AN_INDEX, code_digest, package_versions
+from lectern.evals.recipes import INDEXING_PACKAGES, code_digest, package_versions
 from lectern.ingestion.ingest import IngestRequest
 from lectern.reading.names import slugged
 from lectern.reading.rules import ReadingRules
 
-STAMP = "indexed.json"  # written last
-HASH = 16  # hex digits that tell contents apart in a folder's name
+STAMP_FILE = "indexed.json"  # written last
+HASH_DIGITS = 16  # of the content's hash, in the name of a folder
 
-Advance = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
+Advance = Callable[[str, int, int], None]  # progress: the step, how much is done, the total
 
 
 class Stamp(TypedDict):
-    """What a kept index was made with, and the documents that the reader refused."""
+    """What a stored index was made with, and the documents that the reader rejected."""
 
     made_with: dict[str, str]
     failed: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """Where questions are asked."""
+class IndexedSet:
+    """A Lectern that holds the books of a question set."""
 
     lectern: Lectern
     chunks: int
-    failed: tuple[str, ...]  # documents that the reader refused, each with its reason
+    failed: tuple[str, ...]  # documents that the reader rejected, each with its reason
 
 
 @asynccontextmanager
-async def open_bench(
+async def open_indexed_set(
     questions: QuestionSet,
     settings: Settings,
     cache: Path,
@@ -54,32 +55,32 @@ async def open_bench(
     fresh: bool,
     advance: Advance,
     rules: ReadingRules | None = None,
-) -> AsyncIterator[Bench]:
-    """The set's books, indexed; with `fresh` nothing that was kept is used."""
-    folder = cache / f"{slugged(questions.name)}-{digest(questions.books)[:HASH]}"
+) -> AsyncIterator[IndexedSet]:
+    """Index the books of a set, or open their stored index; with `fresh` no stored index is used."""
+    folder = cache / f"{slugged(questions.name)}-{digest(questions.books)[:HASH_DIGITS]}"
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    # The embedded index, whatever server is set: rankings are the same, and nobody's collection gets our documents.
-    alone = settings.model_copy(update={"home": folder / "home", "qdrant_url": None, "default_book": None})
-    async with open_application(alone, rules=rules) as app:
+    # Always the embedded index: rankings are the same, and no collection on a server gets these documents.
+    isolated = settings.model_copy(update={"home": folder / "home", "qdrant_url": None, "default_book": None})
+    async with open_application(isolated, rules=rules) as app:
         lectern = Lectern(app)
         made_with = _made_with(lectern)
-        stamp = _read_stamp(folder / STAMP)
+        stamp = _read_stamp(folder / STAMP_FILE)
         if stamp is None or stamp["made_with"] != made_with:
-            (folder / STAMP).unlink(missing_ok=True)
+            (folder / STAMP_FILE).unlink(missing_ok=True)
             failed = [line for book in questions.books for line in await _index(lectern, book, folder, advance)]
             stamp = Stamp(made_with=made_with, failed=failed)
-            (folder / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
+            (folder / STAMP_FILE).write_text(json.dumps(stamp), encoding="utf-8")
         chunks = sum(entry.total_chunks for entry in await lectern.books())
-        yield Bench(lectern=lectern, chunks=chunks, failed=tuple(stamp["failed"]))
+        yield IndexedSet(lectern=lectern, chunks=chunks, failed=tuple(stamp["failed"]))
 
 
 def _made_with(lectern: Lectern) -> dict[str, str]:
     return {
         "embedder": lectern.app.ingest_deps.collections.current.embedder.fingerprint,
         "rules": repr(lectern.app.ingest_deps.rules),
-        "code": code_digest(MAKES_AN_INDEX),
+        "code": code_digest(INDEXING_PACKAGES),
         **package_versions(),
     }
 
@@ -93,7 +94,7 @@ def _read_stamp(file: Path) -> Stamp | None:
 
 
 async def _index(lectern: Lectern, book: EvalBook, folder: Path, advance: Advance) -> list[str]:
-    """Write the book down and ingest it; which documents could not be read."""
+    """Write a book to files and ingest it; returns the documents that could not be read."""
     source = folder / "books" / book.book_id
     for path, content in book.files.items():
         file = source / path
