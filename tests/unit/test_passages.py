@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.cli.search import SHOWN, passage
+from lectern.cli.search import PASSAGE_LENGTH, passage
 from lectern.index.lexical import shared_words
 
 STYLE = re.compile(r"\x1b\[\d+m")
@@ -23,7 +23,7 @@ def test_the_matching_words_are_marked_and_in_sight() -> None:
 
     assert "lidar" in bare(shown)
     assert "\x1b" in shown
-    assert len(bare(shown)) <= SHOWN + 4
+    assert len(bare(shown)) <= PASSAGE_LENGTH + 4
 
 
 @given(st.text(alphabet="abc de.\n", max_size=900), st.text(alphabet="abc de", max_size=20))
@@ -31,7 +31,7 @@ def test_a_shown_passage_is_short_and_of_the_text(text: str, query: str) -> None
     """At most so many characters, word for word, on one line."""
     shown = bare(passage(text, shared_words(text, query, "en")))
 
-    assert len(shown) <= SHOWN + 4
+    assert len(shown) <= PASSAGE_LENGTH + 4
     assert "\n" not in shown
     assert shown.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
 

@@ -1,4 +1,4 @@
-"""`lectern ask`: a question, answered from the book; exit 4 when it is refused."""
+"""`lectern ask`: answers a question from the book; exits with 4 if it is refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import typer
 from lectern.app.commands import Ask
 from lectern.cli.options import Direct, Json, with_scope
 from lectern.cli.remote import run_one
-from lectern.cli.render import carry, print_json, show_refusal, show_sources
+from lectern.cli.render import print_json, run_async, show_refusal, show_sources
 from lectern.domain.scope import Scope
 
-REFUSED = 4
+EXIT_REFUSED = 4
 
 
 @with_scope
@@ -34,13 +34,13 @@ def ask(
 ) -> None:
     """Answer a question from the book, with citations; exit 4 if the book does not say."""
     command = Ask(text=question, scope=scope, top_k=top_k, similarity_threshold=threshold)
-    reply = carry(run_one(command, direct=direct))
+    reply = run_async(run_one(command, direct=direct))
     if json:
         print_json(reply)
     else:
         _show(reply)
     if not reply["should_answer"]:
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(EXIT_REFUSED)
 
 
 def _show(reply: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`lectern books`, `outline`, `lesson`, `chunks`: what is indexed."""
+"""`lectern books`, `outline`, `lesson`, `chunks`: show what is indexed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from lectern.app.commands import ListBooks, ListChunks, RemoveBook, ShowLesson, ShowOutline
-from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
+from lectern.cli.options import Book, BookArgument, Direct, Json, book_from_either
 from lectern.cli.remote import run_all, run_one
-from lectern.cli.render import carry, confirmed, fail, print_json
+from lectern.cli.render import confirm, fail, print_json, run_async
 
 
 def books(
@@ -25,13 +25,13 @@ def books(
     if remove is not None:
         _remove(remove, yes=yes, direct=direct, json=json)
         return
-    found = carry(run_all(ListBooks(), direct=direct))
+    indexed_books = run_async(run_all(ListBooks(), direct=direct))
     if json:
-        print_json(found)
+        print_json(indexed_books)
         return
-    if not found:
+    if not indexed_books:
         typer.echo("No book is indexed yet; run: lectern ingest PATH")
-    for book in found:
+    for book in indexed_books:
         latest = max(
             filter(None, (book["last_full_ingest"], book["last_incremental_update"])), default="never finished"
         )
@@ -39,14 +39,14 @@ def books(
         typer.echo(f"   {book['total_chunks']} chunks · {book['fingerprint']} · {latest}")
 
 
-def outline(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
+def outline(book: BookArgument = None, *, book_option: Book = None, direct: Direct = False, json: Json = False) -> None:
     """Show a book's modules, chapters and lessons."""
-    found = carry(run_one(ShowOutline(book=one_book(book, named)), direct=direct))
+    outline_out = run_async(run_one(ShowOutline(book=book_from_either(book, book_option)), direct=direct))
     if json:
-        print_json(found)
+        print_json(outline_out)
         return
-    typer.secho(found["title"], bold=True)
-    for module in found["modules"]:
+    typer.secho(outline_out["title"], bold=True)
+    for module in outline_out["modules"]:
         typer.secho(f"  {module['title']}  ({module['module']})", bold=True)
         for chapter in module["chapters"]:
             typer.echo(f"    {chapter['title']}")
@@ -67,19 +67,19 @@ def lesson(
     json: Json = False,
 ) -> None:
     """Show a whole lesson, in order."""
-    found = carry(run_one(ShowLesson(parent_doc_id=parent_doc_id, book=book), direct=direct))
+    lesson_out = run_async(run_one(ShowLesson(parent_doc_id=parent_doc_id, book=book), direct=direct))
     if json:
-        print_json(found)
+        print_json(lesson_out)
         return
-    typer.secho(found["breadcrumb"], bold=True)
-    typer.echo(f"{found['source_file']}  {found['url']}\n")
-    for chunk in found["chunks"]:
+    typer.secho(lesson_out["breadcrumb"], bold=True)
+    typer.echo(f"{lesson_out['source_file']}  {lesson_out['url']}\n")
+    for chunk in lesson_out["chunks"]:
         typer.echo(f"{chunk['text']}\n")
 
 
-def chunks(book: BookArgument = None, *, named: Book = None, direct: Direct = False, json: Json = False) -> None:
+def chunks(book: BookArgument = None, *, book_option: Book = None, direct: Direct = False, json: Json = False) -> None:
     """List every chunk that the index actually holds; with --json one object a line."""
-    for line in carry(run_all(ListChunks(book=one_book(book, named)), direct=direct)):
+    for line in run_async(run_all(ListChunks(book=book_from_either(book, book_option)), direct=direct)):
         if json:
             print_json(line)
         else:
@@ -90,10 +90,10 @@ def chunks(book: BookArgument = None, *, named: Book = None, direct: Direct = Fa
 
 
 def _remove(book: str, *, yes: bool, direct: bool, json: bool) -> None:
-    if not yes and not confirmed(f"Take {book!r} out of the index? Its files stay."):
+    if not yes and not confirm(f"Take {book!r} out of the index? Its files stay."):
         fail("nothing was removed; --yes removes without asking", 2)
-    gone = carry(run_one(RemoveBook(book=book), direct=direct))
+    removal = run_async(run_one(RemoveBook(book=book), direct=direct))
     if json:
-        print_json(gone)
+        print_json(removal)
     else:
-        typer.echo(f"{gone['book_id']}: removed, {gone['chunks_deleted']} chunks gone")
+        typer.echo(f"{removal['book_id']}: removed, {removal['chunks_deleted']} chunks gone")

@@ -1,4 +1,4 @@
-"""`lectern calibrate`: fit the confidence to one book."""
+"""`lectern calibrate`: fits the confidence to one book."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from lectern.app.commands import Calibrate, JudgedQuestion
-from lectern.cli.options import Book, BookArgument, Direct, Json, one_book
+from lectern.cli.options import Book, BookArgument, Direct, Json, book_from_either
 from lectern.cli.remote import run_one
-from lectern.cli.render import carry, print_json
+from lectern.cli.render import print_json, run_async
 
 Questions = Annotated[
     Path | None,
@@ -19,27 +19,27 @@ Questions = Annotated[
         help="A queries.jsonl whose lines have `text` and `answerable`; default: questions made from the book.",
     ),
 ]
-SHOWN = {
+FIGURE_LABELS = {
     "false_refusal_rate": "covered, but refused",
     "refusal_rate": "uncovered, and refused",
     "auroc": "AUROC",
     "ece": "calibration error",
     "log_loss": "log loss",
 }
-SHARES = ("false_refusal_rate", "refusal_rate")
+PERCENTAGES = ("false_refusal_rate", "refusal_rate")
 
 
 def calibrate(
     book: BookArgument = None,
     questions: Questions = None,
     *,
-    named: Book = None,
+    book_option: Book = None,
     direct: Direct = False,
     json: Json = False,
 ) -> None:
     """Fit the confidence to a book, from labelled questions or from the book's own headings and sentences."""
     file = questions / "queries.jsonl" if questions is not None and questions.is_dir() else questions
-    report = carry(_calibrate(one_book(book, named), file, direct=direct))
+    report = run_async(_calibrate(book_from_either(book, book_option), file, direct=direct))
     if json:
         print_json(report)
     else:
@@ -59,9 +59,9 @@ def _show(report: dict[str, Any]) -> None:
     source = "labelled questions" if report["source"] == "questions" else "questions made of the book"
     typer.secho(f"{report['book_id']} · {report['fingerprint']}", bold=True)
     typer.echo(f"{report['covered']} covered and {report['uncovered']} uncovered {source}; on the half not fitted on:")
-    for name, words in SHOWN.items():
+    for name, words in FIGURE_LABELS.items():
         before, after = report["before"][name], report["after"][name]
-        style = "{:.1%}" if name in SHARES else "{:.3f}"
+        style = "{:.1%}" if name in PERCENTAGES else "{:.3f}"
         typer.echo(f"  {words:<24} {style.format(before)} → {style.format(after)}")
     if report["stored"] is None:
         typer.echo("The parameters in use do as well: nothing was changed.")

@@ -1,5 +1,5 @@
-"""`lectern chat`: a talk with the book. Answers come as they are made, each with its sources; the talk is kept and can
-be taken up again."""
+"""`lectern chat`: a conversation with a book. Answers are printed as they are written, each with its sources. The
+conversation is stored and can be continued later."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import typer
 
 from lectern.app.commands import Chat, ExportThread, ShowThread
 from lectern.cli.options import Direct, Json, with_scope
-from lectern.cli.remote import Run, channel
-from lectern.cli.render import complain, print_json, show_refusal, show_sources
+from lectern.cli.remote import Run, open_runner
+from lectern.cli.render import exit_with, print_json, show_refusal, show_sources
 from lectern.domain.errors import BadInput, LecternError
 from lectern.domain.scope import Scope
 from lectern.domain.threads import checked_id
@@ -45,26 +45,26 @@ def chat(
     try:
         thread_id = checked_id(session) if session else str(uuid.uuid4())
     except BadInput as exc:
-        complain(exc)
-    talk = _Conversation(thread_id, scope.book_id, fields_of(scope), ephemeral=ephemeral, as_json=json)
+        exit_with(exc)
+    conversation = _Conversation(thread_id, scope.book_id, fields_of(scope), ephemeral=ephemeral, as_json=json)
     with asyncio.Runner() as runner:
-        opened = channel(direct=direct)
+        opened = open_runner(direct=direct)
         try:
-            talk.run = runner.run(opened.__aenter__())
+            conversation.run = runner.run(opened.__aenter__())
         except LecternError as exc:
-            complain(exc)
+            exit_with(exc)
         try:
             if session:
-                runner.run(talk.say_if_new())
-            _loop(talk, runner)
+                runner.run(conversation.say_if_new())
+            _loop(conversation, runner)
         finally:
             runner.run(opened.__aexit__(None, None, None))
-    if talk.failed and not sys.stdin.isatty():
-        raise typer.Exit(talk.failed)  # a program has to know; a person has seen it
+    if conversation.failed and not sys.stdin.isatty():
+        raise typer.Exit(conversation.failed)  # a program needs the exit code; a person has read the error
 
 
 class _Conversation:
-    """What is known between two questions."""
+    """The state of the conversation between two questions."""
 
     run: Run
 
@@ -74,10 +74,10 @@ class _Conversation:
         self.thread_id, self.book, self.filters = thread_id, book, filters
         self.ephemeral, self.as_json = ephemeral, as_json
         self.last: dict[str, Any] | None = None
-        self.failed = 0  # exit code of the last question or command that went wrong
+        self.failed = 0  # exit code of the last question or command that failed
 
     async def say_if_new(self) -> None:
-        """Whoever mistypes an id must not believe that the talk goes on."""
+        """Say that a new conversation begins if there is none with this id; it may be mistyped."""
         try:
             async for _ in self.run(ShowThread(thread_id=self.thread_id)):
                 pass
@@ -85,7 +85,7 @@ class _Conversation:
             typer.echo(f"lectern: there is no conversation {self.thread_id!r}; a new one begins", err=True)
 
     async def ask(self, text: str) -> None:
-        """One question; the answer is written as it comes."""
+        """Ask one question, and print the answer as it arrives."""
         question = Chat(
             thread_id=self.thread_id, text=text, book=self.book, filters=self.filters, ephemeral=self.ephemeral
         )
@@ -136,8 +136,8 @@ class _Conversation:
             except ValueError:
                 typer.echo(f"{name} is a number, {value!r} is none")
                 return
-        shown = [f"{name}={self.filters[field]}" for name, field in OPTIONS.items() if self.filters.get(field)]
-        typer.echo(", ".join(shown) or "No filters.")
+        filter_texts = [f"{name}={self.filters[field]}" for name, field in OPTIONS.items() if self.filters.get(field)]
+        typer.echo(", ".join(filter_texts) or "No filters.")
 
     async def export(self, text: str) -> None:
         """`/export`."""
@@ -160,24 +160,24 @@ def _write(file: str, text: str) -> None:
     Path(file).expanduser().write_text(text, encoding="utf-8")
 
 
-def _loop(talk: _Conversation, runner: asyncio.Runner) -> None:
-    asking = sys.stdin.isatty() and not talk.as_json
-    if asking:
-        with contextlib.suppress(ImportError):  # not on Windows: there the console has its own
+def _loop(conversation: _Conversation, runner: asyncio.Runner) -> None:
+    interactive = sys.stdin.isatty() and not conversation.as_json
+    if interactive:
+        with contextlib.suppress(ImportError):  # not on Windows, whose console has its own
             import readline  # noqa: F401  # arrow keys at the prompt
         typer.echo("Ask the book. /help lists what else can be typed; Ctrl-D ends.\n")
     commands: dict[str, Callable[[str], Any]] = {
-        "/sources": talk.sources,
-        "/new": talk.new,
-        "/filters": talk.filter,
-        "/export": talk.export,
+        "/sources": conversation.sources,
+        "/new": conversation.new,
+        "/filters": conversation.filter,
+        "/export": conversation.export,
         "/help": lambda _: typer.echo(HELP),
     }
     while True:
         try:
-            text = input("› " if asking else "").strip()
+            text = input("› " if interactive else "").strip()
         except (EOFError, KeyboardInterrupt):
-            typer.echo() if asking else None
+            typer.echo() if interactive else None
             return
         name, _, rest = text.partition(" ")
         if name in ("/quit", "/exit"):
@@ -185,21 +185,21 @@ def _loop(talk: _Conversation, runner: asyncio.Runner) -> None:
         if name.startswith("/") and name not in commands:
             typer.echo(f"{name} is not known.\n{HELP}")
         elif text:
-            _carry(talk, runner, commands.get(name, partial(_ask, talk, text)), rest.strip())
+            _run_step(conversation, runner, commands.get(name, partial(_ask, conversation, text)), rest.strip())
 
 
-def _ask(talk: _Conversation, text: str, _: str) -> Coroutine[Any, Any, None]:
-    return talk.ask(text)
+def _ask(conversation: _Conversation, text: str, _: str) -> Coroutine[Any, Any, None]:
+    return conversation.ask(text)
 
 
-def _carry(talk: _Conversation, runner: asyncio.Runner, step: Callable[[str], Any], rest: str) -> None:
-    """One question or command; what goes wrong is said, and the talk goes on."""
+def _run_step(conversation: _Conversation, runner: asyncio.Runner, step: Callable[[str], Any], rest: str) -> None:
+    """Run one question or command; an error is printed, and the conversation goes on."""
     try:
         work = step(rest)
         if asyncio.iscoroutine(work):
             runner.run(work)
     except LecternError as exc:
-        talk.failed = exc.exit_code
+        conversation.failed = exc.exit_code
         typer.echo(f"lectern: {exc}", err=True)
     except OSError as exc:
         typer.echo(f"lectern: {exc.filename or 'the file'} cannot be written ({exc.strerror})", err=True)

@@ -1,4 +1,4 @@
-"""`lectern doctor`: finds, and mends, what index and ledger disagree about."""
+"""`lectern doctor`: finds and repairs differences between index and ledger."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from lectern.app.commands import Doctor
 from lectern.cli.options import Direct, Json
 from lectern.cli.remote import run_all
-from lectern.cli.render import carry, print_json
+from lectern.cli.render import print_json, run_async
 
 
 def doctor(
@@ -19,7 +19,7 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Compare index and ledger, chunk by chunk; exit 2 if something is wrong and was not repaired."""
-    findings = carry(run_all(Doctor(mend=mend), direct=direct))
+    findings = run_async(run_all(Doctor(mend=mend), direct=direct))
     if json:
         print_json(findings)
     else:
@@ -28,8 +28,8 @@ def doctor(
             typer.echo(f"{where}{finding['kind']}: {finding['detail']}{'  (mended)' if finding['mended'] else ''}")
         if not findings:
             typer.echo("Index and ledger agree.")
-    left = [finding for finding in findings if not finding["mended"]]
-    if left and not mend and not json:
+    unmended = [finding for finding in findings if not finding["mended"]]
+    if unmended and not mend and not json:
         typer.echo("Run: lectern doctor --mend", err=True)
-    if left:
+    if unmended:
         raise typer.Exit(2)

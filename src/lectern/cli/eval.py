@@ -1,4 +1,4 @@
-"""`lectern eval`: how well passages are found and books are cut, on question sets with known answers."""
+"""`lectern eval`: measures search, chunking, refusals, verdicts and answers on question sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lectern.cli.eval_answers import answers
 from lectern.cli.eval_grounding import grounding
 from lectern.cli.eval_refusal import refusal
 from lectern.cli.options import Json
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import fail, print_json, run_async
 
 if TYPE_CHECKING:
     from lectern.app.settings import Settings
@@ -57,7 +57,7 @@ def retrieval(
     """Search for the answers of one or several question sets, in every mode: recall, MRR and nDCG with intervals."""
     if book is not None and len(path) > 1:
         fail("--book is about one question set; evaluate the sets one by one", 2)
-    run, short = carry(_run("retrieval", path, book=book, fresh=fresh, fail_under=fail_under, quiet=json))
+    run, short = run_async(_run("retrieval", path, book=book, fresh=fresh, fail_under=fail_under, quiet=json))
     _show(run, short, picture, "recall@5", json=json)
 
 
@@ -66,7 +66,7 @@ def chunking(
     path: Set, fail_under: FailUnder = None, picture: Picture = None, *, fresh: Fresh = False, json: Json = False
 ) -> None:
     """Score how a corpus is cut: recall, precision and IoU of the tokens that answer, and finding by last sentence."""
-    run, short = carry(_run("chunking", [path], book=None, fresh=fresh, fail_under=fail_under, quiet=json))
+    run, short = run_async(_run("chunking", [path], book=None, fresh=fresh, fail_under=fail_under, quiet=json))
     _show(run, short, picture, "token_recall", json=json)
 
 
@@ -78,7 +78,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Show what changed between two runs, over the questions that both asked; a star marks what is hardly chance."""
-    compared = carry(_compare(before, after))
+    compared = run_async(_compare(before, after))
     if json:
         print_json(compared)
     else:
@@ -90,7 +90,7 @@ def compare(
 async def _run(
     kind: Kind, paths: list[Path], *, book: Path | None, fresh: bool, fail_under: str | None, quiet: bool
 ) -> tuple[Run, list[str]]:
-    """The run, stored, and where it falls short. Everything that was typed is checked before the work begins."""
+    """The stored run, and the gates that it misses. The options are checked before the work begins."""
     from lectern.evals.datasets import load_set
     from lectern.evals.report import parse_gates, shortfalls
     from lectern.evals.runner import EvalContext, evaluate
@@ -98,7 +98,7 @@ async def _run(
 
     gates = parse_gates(fail_under, kind) if fail_under is not None else {}
     sets = [load_set(path, book) for path in paths]
-    settings, folder = _place(create=True)
+    settings, folder = _settings_and_folder(create=True)
     with _progress(quiet=quiet) as advance:
         context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
         run = store(await evaluate(kind, sets, context), folder / "runs")
@@ -108,12 +108,12 @@ async def _run(
 async def _compare(before: str, after: str) -> dict[str, Any]:
     from lectern.evals.runs import compare, load
 
-    _, folder = _place(create=False)
+    _, folder = _settings_and_folder(create=False)
     return compare(load(before, folder / "runs"), load(after, folder / "runs"))
 
 
-def _place(*, create: bool) -> tuple[Settings, Path]:
-    """The settings, and the folder of everything that evaluations keep."""
+def _settings_and_folder(*, create: bool) -> tuple[Settings, Path]:
+    """The settings, and the folder where evaluations store their files."""
     from lectern.app.home import find_home
     from lectern.app.settings import load_settings
 
@@ -144,7 +144,7 @@ def _show(run: Run, short: list[str], picture: Path | None, metric: str, *, json
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     if quiet:
-        yield lambda _what, _done, _total: None
+        yield lambda _step, _count, _total: None
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -152,4 +152,4 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Reading questions", total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+        yield lambda step, count, total: progress.update(task, description=step, completed=count, total=total)

@@ -1,4 +1,4 @@
-"""`lectern eval answers`: whether known answers stand in the replies, word for word from the book."""
+"""`lectern eval answers`: measures whether replies contain the known answers, word for word from the book."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.options import Json
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import fail, print_json, run_async
 
 HALVES = ("fitted", "other")
 
@@ -45,16 +45,16 @@ def answers(  # noqa: PLR0913  # one parameter an option
     """Ask every answerable question of a set: how often a known answer is in the reply, and whether that is quoted."""
     if half is not None and half not in HALVES:
         fail(f"--half must be one of {', '.join(HALVES)}, not {half!r}", 2)
-    told = carry(_run(path, book, sample, seed, half, gate=gate, fresh=fresh, quiet=json))
+    figures = run_async(_run(path, book, sample, seed, half, gate=gate, fresh=fresh, quiet=json))
     if json:
-        print_json(told)
+        print_json(figures)
     else:
         from lectern.evals.answers import answers_text
 
-        typer.echo(answers_text(told))
+        typer.echo(answers_text(figures))
 
 
-async def _run(  # noqa: PLR0913  # what was typed
+async def _run(  # noqa: PLR0913  # one parameter an option
     path: Path,
     book: Path | None,
     sample: int | None,
@@ -65,7 +65,7 @@ async def _run(  # noqa: PLR0913  # what was typed
     fresh: bool,
     quiet: bool,
 ) -> dict[str, Any]:
-    from lectern.cli.eval import _place, _progress
+    from lectern.cli.eval import _progress, _settings_and_folder
     from lectern.evals.answers import load_answers, measure_answers, summary
     from lectern.evals.runner import EvalContext
 
@@ -74,7 +74,7 @@ async def _run(  # noqa: PLR0913  # what was typed
         questions = questions.half("fitted" if half == HALVES[0] else "other")
     if sample is not None:
         questions = questions.sample(sample, seed)
-    settings, folder = _place(create=True)
+    settings, folder = _settings_and_folder(create=True)
     with _progress(quiet=quiet) as advance:
         context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
         return summary(await measure_answers(questions, context, gate=gate))

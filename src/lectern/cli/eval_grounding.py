@@ -1,4 +1,5 @@
-"""`lectern eval grounding`: how well the judge tells supported sentences from others, beside plain word coverage."""
+"""`lectern eval grounding`: measures how well the judge separates supported sentences from others, compared with word
+coverage."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.options import Json
-from lectern.cli.render import carry, print_json
+from lectern.cli.render import print_json, run_async
 
 GroundingFile = Annotated[
     Path, typer.Argument(help="data.jsonl (context, response, label), its folder, or a file of judged sentence pairs.")
@@ -18,7 +19,7 @@ RulesOnly = Annotated[bool, typer.Option("--rules-only", help="Judge without the
 
 def grounding(path: GroundingFile, *, rules_only: RulesOnly = False, json: Json = False) -> None:
     """Judge labelled sentences: balanced accuracy and AUROC with intervals, or verdicts by kind of falsification."""
-    figures = carry(_figures(path, rules_only=rules_only))
+    figures = run_async(_figures(path, rules_only=rules_only))
     if json:
         print_json(figures)
         return

@@ -1,4 +1,4 @@
-"""`lectern eval refusal`: whether what the book covers is answered, and the rest refused."""
+"""`lectern eval refusal`: measures whether covered questions are answered and the others refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lectern.cli.options import Json
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import fail, print_json, run_async
 
 if TYPE_CHECKING:
     from lectern.evals.refusal import RefusalResult
@@ -25,7 +25,7 @@ Picture = Annotated[Path | None, typer.Option("--picture", help="Write reliabili
 Half = Annotated[
     bool, typer.Option("--half", help="Leave every second article out of the book; its questions are then uncovered.")
 ]
-Look = Annotated[
+SecondLook = Annotated[
     bool,
     typer.Option("--second-look", help="Have the answer locator read the passages too, as without a language model."),
 ]
@@ -40,7 +40,7 @@ def refusal(  # noqa: PLR0913  # one parameter an option
     picture: Picture = None,
     *,
     half: Half = False,
-    answerability: Look = False,
+    answerability: SecondLook = False,
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:
@@ -51,48 +51,50 @@ def refusal(  # noqa: PLR0913  # one parameter an option
         fail("--second-look belongs to the policy calibrated; leave --policy out", 2)
     if half and book is not None:
         fail("--half leaves documents of a corpus.jsonl out, so it takes no --book", 2)
-    found, told = carry(_run(path, book, foreign, policy, half=half, look=answerability, fresh=fresh, quiet=json))
+    result, figures = run_async(
+        _run(path, book, foreign, policy, half=half, answerability=answerability, fresh=fresh, quiet=json)
+    )
     if picture is not None:
-        _draw(found, picture)
+        _draw(result, picture)
     if json:
-        print_json(told)
+        print_json(figures)
     else:
         from lectern.evals.refusal import refusal_text
 
-        typer.echo(refusal_text(told))
+        typer.echo(refusal_text(figures))
 
 
-async def _run(  # noqa: PLR0913  # what was typed
+async def _run(  # noqa: PLR0913  # one parameter an option
     path: Path,
     book: Path | None,
     foreign: Path | None,
     policy: str,
     *,
     half: bool,
-    look: bool,
+    answerability: bool,
     fresh: bool,
     quiet: bool,
 ) -> tuple[RefusalResult, dict[str, Any]]:
-    from lectern.cli.eval import _place, _progress
+    from lectern.cli.eval import _progress, _settings_and_folder
     from lectern.evals.refusal import load_refusal, measure_refusal, read_labelled, summary, with_foreign
     from lectern.evals.runner import EvalContext
 
     questions = load_refusal(path, book, half=half)
     if foreign is not None:
         questions = with_foreign(questions, read_labelled(foreign))
-    settings, folder = _place(create=True)
+    settings, folder = _settings_and_folder(create=True)
     with _progress(quiet=quiet) as advance:
         context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
-        found = await measure_refusal(questions, context, policy=policy, answerability=look)
-    return found, summary(found)
+        result = await measure_refusal(questions, context, policy=policy, answerability=answerability)
+    return result, summary(result)
 
 
-def _draw(found: RefusalResult, picture: Path) -> None:
+def _draw(result: RefusalResult, picture: Path) -> None:
     from lectern.evals.refusal import arrays
     from lectern.evals.refusal_picture import draw_chart
 
-    title = f"{found.name}: {len(found.scored_outcomes())} questions · {found.policy} · {found.embedder}"
+    title = f"{result.name}: {len(result.scored_outcomes())} questions · {result.policy} · {result.embedder}"
     try:
-        picture.write_text(draw_chart(title, *arrays(found.scored_outcomes())), encoding="utf-8")
+        picture.write_text(draw_chart(title, *arrays(result.scored_outcomes())), encoding="utf-8")
     except OSError as exc:
         fail(f"{picture} cannot be written ({exc.strerror})", 2)

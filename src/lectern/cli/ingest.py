@@ -1,4 +1,4 @@
-"""`lectern ingest`: bring the index to what a book's folder says."""
+"""`lectern ingest`: brings the index up to date with a book's folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lectern.app.commands import Ingest
 from lectern.app.watching import said, watching
 from lectern.cli.options import Direct, Json
 from lectern.cli.remote import run
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import fail, print_json, run_async
 from lectern.domain.jobs import Mode
 
 MODES: tuple[Mode, ...] = get_args(Mode)
-MOST_PROBLEMS = 20  # shown on a terminal; --json has them all
+MAX_PROBLEMS_SHOWN = 20  # --json lists all
 
 
 def ingest(  # noqa: PLR0913  # one parameter an option
@@ -50,14 +50,14 @@ def ingest(  # noqa: PLR0913  # one parameter an option
         fail("--watch and --dry-run exclude each other", 2)
     order = Ingest(folder=str(path.absolute()), book=book, mode=mode, dry_run=dry_run, replace=replace)
     if watch:
-        carry(_watch(path, order, direct=direct, json=json))
-    failed = carry(_ingest(order, direct=direct, json=json))
+        run_async(_watch(path, order, direct=direct, json=json))
+    failed = run_async(_ingest(order, direct=direct, json=json))
     if strict and failed:
         raise typer.Exit(2)
 
 
 async def _ingest(order: Ingest, *, direct: bool, json: bool) -> int:
-    """One run; how many files failed."""
+    """Ingest once; returns how many files failed."""
     plan: dict[str, Any] = {}
     job: dict[str, Any] | None = None
     with _progress(quiet=json or order.dry_run) as advance:
@@ -79,7 +79,7 @@ async def _ingest(order: Ingest, *, direct: bool, json: bool) -> int:
 
 
 async def _watch(path: Path, order: Ingest, *, direct: bool, json: bool) -> NoReturn:
-    """Ingest, and again after every pause in the author's edits; those made during an ingestion are not missed."""
+    """Ingest now and again after each pause in the edits; edits during an ingestion are not missed."""
     async with watching(path) as watch:
         if not json:
             typer.echo(f"Watching {path} for edits (Ctrl-C stops)")
@@ -99,7 +99,7 @@ Advance = Callable[[int, int], None]
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Advance]:
     if quiet:
-        yield lambda _done, _total: None
+        yield lambda _count, _total: None
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -107,7 +107,7 @@ def _progress(*, quiet: bool) -> Iterator[Advance]:
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Indexing lessons", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        yield lambda count, total: progress.update(task, completed=count, total=total)
 
 
 def _show_plan(plan: dict[str, Any], *, json: bool) -> None:
@@ -126,15 +126,15 @@ def _show_plan(plan: dict[str, Any], *, json: bool) -> None:
 
 def _show_problems(report: dict[str, Any]) -> None:
     problems = [(kind, problem) for kind in ("error", "warning") for problem in report[f"{kind}s"]]
-    for kind, problem in problems[:MOST_PROBLEMS]:
+    for kind, problem in problems[:MAX_PROBLEMS_SHOWN]:
         line = f":{problem['line']}" if problem["line"] else ""
         typer.echo(f"{kind}: {problem['file']}{line}: {problem['message']}", err=True)
-    if len(problems) > MOST_PROBLEMS:
-        typer.echo(f"… and {len(problems) - MOST_PROBLEMS} more; --json lists them all", err=True)
+    if len(problems) > MAX_PROBLEMS_SHOWN:
+        typer.echo(f"… and {len(problems) - MAX_PROBLEMS_SHOWN} more; --json lists them all", err=True)
 
 
 def show_job(job: dict[str, Any]) -> None:
-    """A finished job, for people."""
+    """Print a finished job."""
     _show_problems(job)
     typer.echo(
         f"{job['book_id']}: {job['files_processed']} lessons indexed, {job['files_skipped']} unchanged, "

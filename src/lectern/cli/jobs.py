@@ -1,4 +1,4 @@
-"""`lectern jobs`: ingestions, under way and past, whoever began them."""
+"""`lectern jobs`: lists, starts and cancels ingestions, whoever started them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lectern.app.commands import CancelJob, ListJobs, ShowJob, StartJob
 from lectern.cli.ingest import MODES, show_job
 from lectern.cli.options import Direct, Json
 from lectern.cli.remote import run_all, run_one
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import fail, print_json, run_async
 
 app = typer.Typer(help="List, read, start and cancel ingestions.", no_args_is_help=True, rich_markup_mode=None)
 JobId = Annotated[int, typer.Argument(metavar="JOB", min=1, max=2**31 - 1, help="The job's number.")]
@@ -26,26 +26,26 @@ def list_jobs(
     json: Json = False,
 ) -> None:
     """List ingestions, the newest first."""
-    found = carry(run_all(ListJobs(limit=limit, book=book), direct=direct))
+    jobs = run_async(run_all(ListJobs(limit=limit, book=book), direct=direct))
     if json:
-        print_json(found)
+        print_json(jobs)
         return
-    if not found:
+    if not jobs:
         typer.echo("No ingestion yet; begin one with: lectern ingest PATH")
-    for job in found:
+    for job in jobs:
         typer.echo(_line(job))
 
 
 @app.command("show")
 def show(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
     """Show an ingestion with its report."""
-    _print(carry(run_one(ShowJob(job_id=job_id), direct=direct)), json=json)
+    _print(run_async(run_one(ShowJob(job_id=job_id), direct=direct)), json=json)
 
 
 @app.command("cancel")
 def cancel(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
     """Cancel an ingestion; what was finished is kept."""
-    _print(carry(run_one(CancelJob(job_id=job_id), direct=direct)), json=json)
+    _print(run_async(run_one(CancelJob(job_id=job_id), direct=direct)), json=json)
 
 
 @app.command("start")
@@ -69,7 +69,7 @@ def start(
         fail(f"there is no folder {str(source)!r}; name the folder that holds the book's Markdown files", 2)
     folder = None if source is None else str(source.resolve())
     order = StartJob(book=book, source=folder, mode=mode, replace=replace)
-    _print(carry(run_one(order, direct=direct)), json=json)
+    _print(run_async(run_one(order, direct=direct)), json=json)
 
 
 def _print(job: dict[str, Any], *, json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`lectern keys`: who may use the API over HTTP. Commands on this machine need none."""
+"""`lectern keys`: manages the keys of the HTTP API. Commands on this machine need no key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from lectern.app.commands import CreateKey, DeleteKey, ListKeys, RevokeKey, RotateKey
 from lectern.cli.options import Direct, Json
 from lectern.cli.remote import run_all, run_one
-from lectern.cli.render import carry, confirmed, fail, print_json
+from lectern.cli.render import confirm, fail, print_json, run_async
 
 app = typer.Typer(help="Make, list, rotate, revoke and delete keys.", no_args_is_help=True, rich_markup_mode=None)
 KeyId = Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's id: the part between the two underscores.")]
@@ -18,7 +18,7 @@ Days = Annotated[float | None, typer.Option("--expires", metavar="DAYS", help="D
 
 
 class RightName(StrEnum):
-    """What a key may allow."""
+    """A right that a key may have."""
 
     READ = "read"
     CHAT = "chat"
@@ -26,7 +26,7 @@ class RightName(StrEnum):
     ADMIN = "admin"
 
 
-DEFAULT = [RightName.READ, RightName.CHAT]
+DEFAULT_RIGHTS = [RightName.READ, RightName.CHAT]
 
 
 @app.command("create")
@@ -35,7 +35,7 @@ def create(  # noqa: PLR0913  # one parameter for each thing a key has
     book: Annotated[list[str] | None, typer.Option("--book", help="Only this book; may be repeated.")] = None,
     right: Annotated[
         list[RightName], typer.Option("--right", help="What it allows; may be repeated.", show_default="read, chat")
-    ] = DEFAULT,
+    ] = DEFAULT_RIGHTS,
     expires: Days = None,
     origin: Annotated[
         list[str] | None, typer.Option("--origin", help="A page's origin (publishable keys); may be repeated.")
@@ -56,22 +56,22 @@ def create(  # noqa: PLR0913  # one parameter for each thing a key has
         origins=tuple(origin or ()),
         publishable=publishable,
     )
-    made = carry(run_one(order, direct=direct))
-    for missing in made["not_indexed"]:
+    issued_key = run_async(run_one(order, direct=direct))
+    for missing in issued_key["not_indexed"]:
         typer.echo(f"lectern: no book {missing!r} is indexed yet; the key will see it when it is", err=True)
-    _print_issued(made, json=json)
+    _print_issued(issued_key, json=json)
 
 
 @app.command("list")
 def list_keys(*, direct: Direct = False, json: Json = False) -> None:
     """List every key, revoked ones too; never their text."""
-    found = carry(run_all(ListKeys(), direct=direct))
+    keys = run_async(run_all(ListKeys(), direct=direct))
     if json:
-        print_json(found)
+        print_json(keys)
         return
-    if not found:
+    if not keys:
         typer.echo("No key yet: whoever reaches this machine's loopback address may ask. See: lectern keys create")
-    for key in found:
+    for key in keys:
         books = "every book" if key["books"] is None else ", ".join(key["books"])
         times = f"expires {key['expires_at'] or 'never'}, used {key['last_used_at'] or 'never'}"
         kind = "" if key["kind"] == "secret" else f" ({key['kind']}: {', '.join(key['origins'])})"
@@ -92,14 +92,14 @@ def rotate(
 ) -> None:
     """Give a key a new secret; its rights and conversations stay. The old secret stops working at once."""
     order = RotateKey(key_id=key_id, grace=grace, days=expires)
-    _print_issued(carry(run_one(order, direct=direct)), json=json)
+    _print_issued(run_async(run_one(order, direct=direct)), json=json)
 
 
 @app.command("revoke")
 def revoke(key_id: KeyId, *, direct: Direct = False, json: Json = False) -> None:
     """Revoke a key, within 5 seconds on every server; its answers and ingestions in progress are cancelled."""
-    gone = carry(run_one(RevokeKey(key_id=key_id), direct=direct))
-    print_json(gone) if json else typer.echo(f"Revoked {key_id} ({gone['name']})")
+    revoked_key = run_async(run_one(RevokeKey(key_id=key_id), direct=direct))
+    print_json(revoked_key) if json else typer.echo(f"Revoked {key_id} ({revoked_key['name']})")
 
 
 @app.command("delete")
@@ -111,16 +111,16 @@ def delete(
     json: Json = False,
 ) -> None:
     """Revoke a key and delete every conversation of the key and its readers. This cannot be undone."""
-    if not yes and not confirmed(f"Delete key {key_id!r} and every conversation of it?"):
+    if not yes and not confirm(f"Delete key {key_id!r} and every conversation of it?"):
         fail("nothing was deleted; --yes deletes without asking", 2)
-    gone = carry(run_one(DeleteKey(key_id=key_id), direct=direct))
-    what = f"{key_id} ({gone['name']}) and {gone['threads_deleted']} conversations"
-    print_json(gone) if json else typer.echo(f"Deleted {what}")
+    deleted_key = run_async(run_one(DeleteKey(key_id=key_id), direct=direct))
+    description = f"{key_id} ({deleted_key['name']}) and {deleted_key['threads_deleted']} conversations"
+    print_json(deleted_key) if json else typer.echo(f"Deleted {description}")
 
 
-def _print_issued(made: dict[str, Any], *, json: bool) -> None:
+def _print_issued(issued_key: dict[str, Any], *, json: bool) -> None:
     if json:
-        print_json(made)
+        print_json(issued_key)
         return
-    typer.echo(made["key"])
-    typer.echo(f"Key {made['key_id']} ({made['name']}). Keep it now: it is not shown again.", err=True)
+    typer.echo(issued_key["key"])
+    typer.echo(f"Key {issued_key['key_id']} ({issued_key['name']}). Keep it now: it is not shown again.", err=True)

@@ -20,7 +20,7 @@ from lectern.cli.serve import serve
 from lectern.cli.threads import app as threads
 from lectern.version import __version__
 
-YOUNG = 50_000  # objects between two looks for garbage: a large book makes millions, and hardly any of them in circles
+GC_THRESHOLD = 50_000  # a large book makes millions of objects, almost none in reference cycles
 
 app = typer.Typer(
     name="lectern",
@@ -50,8 +50,8 @@ def version(
 
 def run() -> None:
     """The console script."""
-    gc.set_threshold(YOUNG)
+    gc.set_threshold(GC_THRESHOLD)
     try:
         app()
     finally:
-        gc.freeze()  # the process ends: whatever it holds need not be looked through once more
+        gc.freeze()  # the process ends; its objects need no last collection

@@ -1,4 +1,4 @@
-"""Options that several commands share. Those that narrow a question are written down once and given to a command as one
+"""Options that several commands share. The options that narrow a question are declared once; a command gets them as one
 `Scope`."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCOPE_OPTIONS: dict[str, Any] = {
 
 
 def with_scope(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose `scope` is made of the options above; typer sees each of them."""
+    """Replace the parameter `scope` of a command by the options in SCOPE_OPTIONS, which typer sees."""
     signature = inspect.signature(command, eval_str=True)
 
     @functools.wraps(command)
@@ -52,8 +52,8 @@ def with_scope(command: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
-def one_book(argument: str | None, option: str | None) -> str | None:
-    """The book of a command that takes it as its argument, or by the option that every other command has."""
+def book_from_either(argument: str | None, option: str | None) -> str | None:
+    """The book of a command that accepts it as an argument or as the option --book."""
     if argument and option and argument != option:
         raise typer.BadParameter(f"{argument!r} and --book {option!r} are two books; name one")
     return argument or option
@@ -76,6 +76,6 @@ def _scope(  # noqa: PLR0913  # one parameter an option
         module=module,
         chapters=None if chapter_min is None and chapter_max is None else (chapter_min, chapter_max),
         lesson=lesson,
-        levels=tuple(level) if level else None,  # typer's "not given" is an empty list
+        levels=tuple(level) if level else None,  # typer gives an empty list for a missing option
         layer=layer,
     )

@@ -1,5 +1,5 @@
-"""Where a command is carried out: by the server that owns the home, if one runs, else here. The server is asked first,
-before anything heavy is imported."""
+"""Runs a command on the server that owns the home, if one is running, else in this process. This is decided before
+anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # a header's name
 
 
 async def run(command: Command, *, direct: bool = False, create: bool = False) -> AsyncIterator[Line]:
-    """Carry a command out and give its lines; `direct` never goes through a server, `create` makes the home."""
-    async with channel(direct=direct, create=create) as run_here_or_there:
-        async for line in run_here_or_there(command):
+    """Run a command and yield its lines. `direct` never goes through a server; `create` makes the home."""
+    async with open_runner(direct=direct, create=create) as run_command:
+        async for line in run_command(command):
             yield line
 
 
 async def run_one(command: Command, *, direct: bool = False) -> Line:
-    """The one line of a command that has one."""
+    """The line of a command that has exactly one."""
     return (await run_all(command, direct=direct))[0]
 
 
@@ -37,13 +37,13 @@ async def run_all(command: Command, *, direct: bool = False) -> list[Line]:
 
 
 @asynccontextmanager
-async def channel(*, direct: bool = False, create: bool = False) -> AsyncIterator[Run]:
-    """Commands one after the other: in the home's server, or on a Lectern that is opened once."""
+async def open_runner(*, direct: bool = False, create: bool = False) -> AsyncIterator[Run]:
+    """A function that runs commands, on the server of the home or on a Lectern that is opened once."""
     home = find_home(configured_home(), create=create)
     server = None if direct else home.server()
     async with AsyncExitStack() as stack:
-        if server is not None and await _answers(server):
-            yield lambda command: _there(server, _checked(command))
+        if server is not None and await _is_listening(server):
+            yield lambda command: _run_on_server(server, _checked(command))
             return
         from lectern.app.command_handlers import run as run_here
         from lectern.app.open import open_lectern
@@ -53,15 +53,15 @@ async def channel(*, direct: bool = False, create: bool = False) -> AsyncIterato
 
 
 def _checked(command: Command) -> Command:
-    """Bytes of a terminal that are no text are refused before they get anywhere."""
+    """Reject a command whose text contains bytes that are not valid text."""
     for field in dataclasses.fields(command):
         if isinstance(value := getattr(command, field.name), str):
             refuse_undecodable(value, "text")
     return command
 
 
-async def _answers(server: ServerAddress) -> bool:
-    """Whether somebody listens there: a server that was killed leaves its address behind."""
+async def _is_listening(server: ServerAddress) -> bool:
+    """Whether a server is listening; a server that was killed leaves its address behind."""
     import asyncio
     from urllib.parse import urlsplit
 
@@ -74,14 +74,14 @@ async def _answers(server: ServerAddress) -> bool:
     return True
 
 
-async def _there(server: ServerAddress, command: Command) -> AsyncIterator[Line]:
+async def _run_on_server(server: ServerAddress, command: Command) -> AsyncIterator[Line]:
     import httpx
 
     name, url = type(command).__name__, server.url
     headers = {TOKEN_HEADER: server.token}
     try:
         async with (
-            httpx.AsyncClient(timeout=None, trust_env=False) as client,  # noqa: S113  # an ingestion takes its time
+            httpx.AsyncClient(timeout=None, trust_env=False) as client,  # noqa: S113  # an ingestion may take hours
             client.stream("POST", f"{url}/local/{name}", json=to_json(command), headers=headers) as response,
         ):
             if response.is_error:

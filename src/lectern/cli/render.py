@@ -1,7 +1,5 @@
-"""Output: for people on a terminal, or one JSON line for programs. Errors go to stderr, with the exit code of their
-class.
-
-How a reply's sources, and a refusal's advice, look on a terminal.
+"""Runs a command's work and prints its output: text for a terminal, or one JSON line for programs. Errors go to stderr,
+and their class determines the exit code.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from lectern.domain.errors import BadInput, LecternError
 from lectern.schemas.scope import OPTIONS
 
 T = TypeVar("T")
-INTERRUPTED = 130
-OPTION_OF = {  # how a field of a request is written on a command line
+EXIT_INTERRUPTED = 130
+OPTION_OF_FIELD = {  # how a field of a request is written on a command line
     "book_id": "--book",
     **{field: f"--{option}" for option, field in OPTIONS.items()},
     "top_k": "--top-k",
@@ -33,62 +31,62 @@ OPTION_OF = {  # how a field of a request is written on a command line
 }
 
 
-def carry(work: Coroutine[Any, Any, T], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
-    """Run a command's work; what goes wrong on purpose becomes one line and an exit code."""
-    threading.excepthook = _unless_late
+def run_async(work: Coroutine[Any, Any, T], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
+    """Run a command's work; an error of Lectern becomes one line and an exit code."""
+    threading.excepthook = _ignore_closed_loop
     try:
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work)
     except LecternError as exc:
-        complain(exc)
+        exit_with(exc)
     except KeyboardInterrupt:
         typer.echo("lectern: interrupted", err=True)
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(INTERRUPTED)  # everything is closed or mends itself; a driver's thread must not keep the process
+        os._exit(EXIT_INTERRUPTED)  # everything is closed or repairs itself; no thread may keep the process alive
 
 
-def complain(exc: LecternError) -> NoReturn:
-    """Say in the terminal's words what went wrong, and stop."""
+def exit_with(exc: LecternError) -> NoReturn:
+    """Print an error, with options instead of field names, and exit."""
     typed = isinstance(exc, BadInput) or getattr(exc, "typed", False)
     fail(_in_options(str(exc)) if typed else str(exc), exc.exit_code)
 
 
-def _unless_late(failed: threading.ExceptHookArgs) -> None:
-    """After Ctrl-C the database's thread may want to report to a loop that is gone: nobody waits for that any more."""
+def _ignore_closed_loop(failed: threading.ExceptHookArgs) -> None:
+    """Ignore errors of the database's thread after Ctrl-C, when the event loop is closed already."""
     if str(failed.exc_value) != "Event loop is closed":
         threading.__excepthook__(failed)
 
 
 def _in_options(message: str) -> str:
-    """What an error names by a request's field is an option here."""
+    """An error message with options instead of the field names of a request."""
     if message.startswith("limit (top_k) must"):  # a question's, not a search's
         message = message.replace("limit (top_k)", "--top-k", 1)
-    first = re.sub(r"^(limit|offset|expand)(?: \(top_k\))?(?= must)", lambda field: OPTION_OF[field[1]], message)
-    return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTION_OF.get(field[0], field[0]), first)
+    first = re.sub(r"^(limit|offset|expand)(?: \(top_k\))?(?= must)", lambda field: OPTION_OF_FIELD[field[1]], message)
+    return re.sub(r"\b[a-z]+_[a-z_]+\b", lambda field: OPTION_OF_FIELD.get(field[0], field[0]), first)
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say what is wrong and stop."""
+    """Print an error and exit."""
     typer.echo(f"lectern: {message}", err=True)
     raise typer.Exit(code)
 
 
 def print_json(body: object) -> None:
-    """One line, the last of stdout."""
+    """Print a value as one line of JSON."""
     typer.echo(json.dumps(body, ensure_ascii=False))
 
 
-def confirmed(question: str) -> bool:
-    """Whether a person says yes; where nobody is there to ask, no."""
+def confirm(question: str) -> bool:
+    """Ask a yes-or-no question; no if nobody can answer."""
     try:
         return typer.confirm(question, err=True)
-    except typer.Abort:  # nobody is there to answer
+    except typer.Abort:  # no terminal, or Ctrl-C
         return False
 
 
 def show_sources(reply: dict[str, Any]) -> None:
-    """The numbered sources of an answer, and how sure it is."""
+    """Print the numbered sources of an answer, and its confidence."""
     for source in reply["sources"]:
         typer.echo(f"[{source['number']}] {source['breadcrumb']}")
         published = source["url"].startswith("http")
@@ -98,7 +96,7 @@ def show_sources(reply: dict[str, Any]) -> None:
 
 
 def show_refusal(reply: dict[str, Any]) -> None:
-    """Where else a refused reader may look."""
+    """Print where else the reader of a refusal may look."""
     for lesson in reply["outside_scope"]:
         typer.echo(f"\nOutside your filters the book covers it: {lesson['title']}  {lesson['url']}")
     if reply["other_books"]:

@@ -1,4 +1,4 @@
-"""`lectern search`: find passages of a book."""
+"""`lectern search`: finds passages of a book."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typer
 from lectern.app.commands import Search
 from lectern.cli.options import Direct, Json, with_scope
 from lectern.cli.remote import run_one
-from lectern.cli.render import carry, fail, print_json
+from lectern.cli.render import fail, print_json, run_async
 from lectern.domain.scope import Scope, SearchMode
 
 MODES: tuple[SearchMode, ...] = get_args(SearchMode)
-SHOWN = 320  # characters of a passage
+PASSAGE_LENGTH = 320  # characters
 
 
 @with_scope
@@ -47,31 +47,31 @@ def search(  # noqa: PLR0913  # one parameter an option
         similarity_threshold=threshold,
     )
     while True:
-        found = carry(run_one(replace(query, offset=(page - 1) * limit), direct=direct))
+        response = run_async(run_one(replace(query, offset=(page - 1) * limit), direct=direct))
         if json:
-            print_json(found)
+            print_json(response)
             return
-        _show(found, first=page == 1)
-        if not _more(found, page * limit):
+        _show(response, first=page == 1)
+        if not _more(response, page * limit):
             return
         page += 1
 
 
-def _more(found: dict[str, Any], shown: int) -> bool:
-    """Whether the next page is wanted. Nobody is asked where nobody could answer."""
-    left = found["total_found"] - shown
-    if left <= 0:
+def _more(response: dict[str, Any], shown_count: int) -> bool:
+    """Ask whether to show the next page; no if this is not a terminal."""
+    remaining = response["total_found"] - shown_count
+    if remaining <= 0:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    answer = typer.prompt(f"{left} more; Enter shows them, q stops", default="", show_default=False)
+    answer = typer.prompt(f"{remaining} more; Enter shows them, q stops", default="", show_default=False)
     return not answer.strip().lower().startswith("q")
 
 
-def _show(found: dict[str, Any], *, first: bool) -> None:
-    if not found["results"]:
+def _show(response: dict[str, Any], *, first: bool) -> None:
+    if not response["results"]:
         typer.echo("Nothing was found in that scope." if first else "There are no more results.")
-    for result in found["results"]:
+    for result in response["results"]:
         typer.secho(f"{result['rank']}. {result['breadcrumb']}", bold=True)
         title, url = _section(result)
         place = f"{result['source_file']}:{result['line_start']}"
@@ -86,18 +86,18 @@ def _show(found: dict[str, Any], *, first: bool) -> None:
 
 
 def _section(result: dict[str, Any]) -> tuple[str, str]:
-    """The section that the shown passage is from: a chunk may hold several short ones."""
-    start, end = _densest(result["text"], result["marks"], SHOWN)
+    """Title and address of the section that the shown passage is from; a chunk may contain several short sections."""
+    start, end = _densest(result["text"], result["marks"], PASSAGE_LENGTH)
     first = next((begin for begin, stop in result["marks"] if start <= begin and stop <= end), start)
-    begun = [section for section in result["sections"] if section["at"] <= first]
-    if begun:
-        return begun[-1]["title"], begun[-1]["url"]
+    earlier_sections = [section for section in result["sections"] if section["at"] <= first]
+    if earlier_sections:
+        return earlier_sections[-1]["title"], earlier_sections[-1]["url"]
     return result["section_title"] or result["lesson_title"], result["url"]
 
 
-def passage(text: str, marks: list[tuple[int, int]], most: int = SHOWN) -> str:
-    """The part of a text where most of the marked words stand, on one line, those words marked."""
-    start, end = _densest(text, marks, most)
+def passage(text: str, marks: list[tuple[int, int]], max_length: int = PASSAGE_LENGTH) -> str:
+    """The part of a text with most of the marked words, on one line, with those words highlighted."""
+    start, end = _densest(text, marks, max_length)
     inside = [(begin, stop) for begin, stop in marks if start <= begin and stop <= end]
     out, at = "", start
     for begin, stop in inside:
@@ -107,19 +107,25 @@ def passage(text: str, marks: list[tuple[int, int]], most: int = SHOWN) -> str:
     return f"{'… ' if start else ''}{flat}{' …' if end < len(text) else ''}"
 
 
-def _densest(text: str, marks: list[tuple[int, int]], most: int) -> tuple[int, int]:
-    """A span of at most `most` characters that holds as many different marked words as can be, cut between words."""
-    if len(text) <= most:
+def _densest(text: str, marks: list[tuple[int, int]], max_length: int) -> tuple[int, int]:
+    """The span of at most `max_length` characters with the most different marked words, cut between words."""
+    if len(text) <= max_length:
         return 0, len(text)
 
-    def different(begin: int) -> int:
-        return len({text[one:two].lower() for one, two in marks if begin <= one and two <= begin + most})
+    def distinct_words(begin: int) -> int:
+        return len(
+            {
+                text[start_mark:end_mark].lower()
+                for start_mark, end_mark in marks
+                if begin <= start_mark and end_mark <= begin + max_length
+            }
+        )
 
-    start = max((begin for begin, _ in marks), key=lambda begin: (different(begin), -begin), default=0)
-    start = max(0, min(start - most // 6, len(text) - most))  # a few words before the first
+    start = max((begin for begin, _ in marks), key=lambda begin: (distinct_words(begin), -begin), default=0)
+    start = max(0, min(start - max_length // 6, len(text) - max_length))  # a few words before the first
     if start:
         start = text.find(" ", start) + 1 or start
-    end = min(len(text), start + most)
+    end = min(len(text), start + max_length)
     if end < len(text):
         end = max(text.rfind(" ", start, end), start + 1)
     return start, end

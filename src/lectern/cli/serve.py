@@ -1,4 +1,4 @@
-"""`lectern serve`: the page and the API on this machine."""
+"""`lectern serve`: serves the page and the API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lectern.cli.render import carry, fail
+from lectern.cli.render import fail, run_async
 from lectern.domain.errors import ConfigError, LecternError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("lectern.serve")
 DEFAULT_PORT = 8420
 HIGHEST_PORT = 65_535
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where commands of this machine find such a server
+LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # the address that commands of this machine use
 
 
 def serve(
@@ -38,11 +38,11 @@ def serve(
     """Serve the page and the API, on this machine alone or, once a key exists, to others."""
     if not 0 <= port <= HIGHEST_PORT:
         fail(f"--port must be 0 to {HIGHEST_PORT}, not {port}", 2)
-    carry(_serve(host, port, watch=watch), _quick_loop())
+    run_async(_serve(host, port, watch=watch), _fast_loop())
 
 
-def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """The quicker loop, where there is one (not on Windows): it takes a tenth less of a turn."""
+def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop, if it is installed (not on Windows); it makes a turn a tenth faster."""
     try:
         import uvloop
     except ImportError:
@@ -62,7 +62,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     from lectern.conversations.retention import keep_tidy
 
     class Server(uvicorn.Server):
-        """Says where it is once it can answer at once, and ends in peace: its signal is not raised again."""
+        """Prints its address when it is ready. After a signal it shuts down and does not raise the signal again."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # uvicorn's signature
             self.force_exit = self.should_exit and sig == signal.SIGINT  # a second Ctrl-C does not wait
@@ -74,7 +74,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             typer.echo(f"Lectern is ready: {url}/  (Ctrl-C stops it)")
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            ending = asyncio.gather(lectern.app.end_runs(), lectern.jobs.close())  # streams end with what they follow
+            ending = asyncio.gather(lectern.app.end_runs(), lectern.jobs.close())  # a stream ends with its run or job
             await super().shutdown(sockets)
             await ending
 
@@ -83,13 +83,13 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
         token = secrets.token_urlsafe(32)
         async with open_application(serving=True) as app:
             lectern = Lectern(app)
-            await _refuse_strangers(host, lectern)
+            await _require_key(host, lectern)
             config = uvicorn.Config(
                 create_app(lectern, token, f"[{host}]" if ":" in host else host),
                 http=patient_protocol(lectern.app.settings.request_timeout),
-                log_config=None,  # our own lines, in one form
+                log_config=None,  # `configure` sets up all log lines
                 access_log=False,
-                proxy_headers=False,  # uvicorn would believe them from loopback; LECTERN_PROXIES says whom to believe
+                proxy_headers=False,  # uvicorn would trust loopback; LECTERN_PROXIES names the trusted proxies
                 timeout_graceful_shutdown=math.ceil(lectern.app.settings.shutdown_grace) + 5,
             )
             leave_streams_to_their_runs()
@@ -97,25 +97,25 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             lectern.app.watchers.append(QuestionLog(with_text=lectern.app.settings.log_questions))
             await lectern.app.conversations.log.sweep()
             await lectern.jobs.adopt_orphans()
-            with lectern.app.home.serving(_address(EVERYWHERE.get(host, host), listener.getsockname()[1]), token):
+            with lectern.app.home.serving(_address(LOOPBACK_OF.get(host, host), listener.getsockname()[1]), token):
                 tidying = keep_tidy(
                     lectern.app.conversations.threads,
                     lectern.app.conversations.log,
                     lectern.app.settings.retention_days,
                 )
-                beside = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
+                background = [asyncio.create_task(tidying), *([asyncio.create_task(_follow(lectern))] if watch else [])]
                 await Server(config).serve(sockets=[listener])
-                for task in beside:
+                for task in background:
                     task.cancel()
-                await asyncio.wait(beside)
+                await asyncio.wait(background)
 
 
 def _address(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-async def _refuse_strangers(host: str, lectern: Lectern) -> None:
-    """Whoever else can reach the server needs a key, so there must be one."""
+async def _require_key(host: str, lectern: Lectern) -> None:
+    """Raise an error if others can reach the server and there is no key."""
     from lectern.api.addresses import is_loopback
 
     if not is_loopback(host) and not await lectern.app.keys.exist():
@@ -126,13 +126,13 @@ async def _refuse_strangers(host: str, lectern: Lectern) -> None:
 
 
 async def _warm(lectern: Lectern) -> None:
-    """Have everything here that the first question needs."""
+    """Load what the first question needs."""
     try:
         await lectern.app.warm()
     except LecternError as exc:
         log.warning("questions will fail: %s", exc)
     gc.collect()
-    gc.freeze()  # what is here now stays: to look through it for garbage would hold everybody up
+    gc.freeze()  # these objects stay; collecting them again and again would delay every request
 
 
 async def _follow(lectern: Lectern) -> None:
@@ -150,7 +150,7 @@ async def _follow(lectern: Lectern) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named TCP: only then does asyncio switch off Nagle's delay, which costs a response of two parts 40 ms.
+    # With IPPROTO_TCP, asyncio turns off Nagle's algorithm, which delays a response of two parts by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

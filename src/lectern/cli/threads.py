@@ -1,4 +1,4 @@
-"""`lectern threads`: the conversations that were held from this terminal and, while no key exists, from the page."""
+"""`lectern threads`: the conversations of this terminal and, while there is no key, of the page."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import typer
 from lectern.app.commands import DeleteThread, ExportThread, ListThreads, PurgeThreads, ShowThread
 from lectern.cli.options import Direct, Json
 from lectern.cli.remote import run_all, run_one
-from lectern.cli.render import carry, confirmed, fail, print_json
+from lectern.cli.render import confirm, fail, print_json, run_async
 
 app = typer.Typer(help="List, read, export and delete conversations.", no_args_is_help=True, rich_markup_mode=None)
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The conversation's id.")]
 
 
 class Format(StrEnum):
-    """Of an export."""
+    """The format of an export."""
 
     JSON = "json"
     MARKDOWN = "markdown"
@@ -32,13 +32,13 @@ def list_threads(
     json: Json = False,
 ) -> None:
     """List conversations, the most recently used first."""
-    found = carry(run_all(ListThreads(limit=limit), direct=direct))
+    heads = run_async(run_all(ListThreads(limit=limit), direct=direct))
     if json:
-        print_json(found)
+        print_json(heads)
         return
-    if not found:
+    if not heads:
         typer.echo("No conversation yet; begin one with: lectern chat")
-    for head in found:
+    for head in heads:
         turns = f"{head['turn_count']} turn{'s' if head['turn_count'] != 1 else ''}"
         typer.echo(f"{head['thread_id']}  {head['updated_at']}  {head['book_id']}  {turns}  {head['title']}")
 
@@ -46,12 +46,12 @@ def list_threads(
 @app.command("show")
 def show(thread_id: ThreadId, *, direct: Direct = False, json: Json = False) -> None:
     """Read a conversation."""
-    found = carry(run_one(ShowThread(thread_id=thread_id), direct=direct))
+    thread = run_async(run_one(ShowThread(thread_id=thread_id), direct=direct))
     if json:
-        print_json(found)
+        print_json(thread)
         return
-    typer.echo(f"{found['title']}  ({found['book_id']}, {found['turn_count']} turns)\n")
-    for message in found["messages"]:
+    typer.echo(f"{thread['title']}  ({thread['book_id']}, {thread['turn_count']} turns)\n")
+    for message in thread["messages"]:
         typer.echo(f"› {message['content']}" if message["role"] == "user" else f"{message['content']}\n")
 
 
@@ -66,8 +66,8 @@ def export(
     """Write a whole conversation, with every reply and its sources."""
     import json
 
-    found = carry(run_one(ExportThread(thread_id=thread_id, format=form.value), direct=direct))
-    text = found["text"] if form is Format.MARKDOWN else json.dumps(found, ensure_ascii=False, indent=2)
+    thread = run_async(run_one(ExportThread(thread_id=thread_id, format=form.value), direct=direct))
+    text = thread["text"] if form is Format.MARKDOWN else json.dumps(thread, ensure_ascii=False, indent=2)
     if output is None:
         typer.echo(text)
         return
@@ -81,8 +81,8 @@ def export(
 @app.command("delete")
 def delete(thread_id: ThreadId, *, direct: Direct = False, json: Json = False) -> None:
     """Delete a conversation and everything that belongs to it."""
-    gone = carry(run_one(DeleteThread(thread_id=thread_id), direct=direct))
-    print_json(gone) if json else typer.echo(f"Deleted {thread_id}")
+    deletion = run_async(run_one(DeleteThread(thread_id=thread_id), direct=direct))
+    print_json(deletion) if json else typer.echo(f"Deleted {thread_id}")
 
 
 @app.command("purge")
@@ -94,7 +94,7 @@ def purge(
     json: Json = False,
 ) -> None:
     """Delete every owner's conversations that were not used for some days. This cannot be undone."""
-    if not yes and not confirmed(f"Delete every conversation that was not used for {days} days?"):
+    if not yes and not confirm(f"Delete every conversation that was not used for {days} days?"):
         fail("nothing was deleted; --yes deletes without asking", 2)
-    gone = carry(run_one(PurgeThreads(days=days), direct=direct))
-    print_json(gone) if json else typer.echo(f"Deleted {gone['threads_deleted']} conversations")
+    purge_result = run_async(run_one(PurgeThreads(days=days), direct=direct))
+    print_json(purge_result) if json else typer.echo(f"Deleted {purge_result['threads_deleted']} conversations")
