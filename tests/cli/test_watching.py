@@ -108,7 +108,7 @@ async def test_a_folder_that_is_not_allowed_any_more_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is said once, and the other books are followed."""
-    monkeypatch.setattr(module, "LOOK_AGAIN", 0.2)
+    monkeypatch.setattr(module, "BOOK_CHECK_SECONDS", 0.2)
     desk = Desk(free=a_book(tmp_path / "free"), bound=a_book(tmp_path / "bound"))
     desk.forbidden = {"bound"}
     said: list[str] = []
@@ -165,7 +165,7 @@ async def test_a_follower_catches_up_when_it_begins(tmp_path: Path) -> None:
 
 async def test_a_follower_catches_up_with_books_that_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A book that comes later is followed, and what was edited until then is not missed; one that goes is let go."""
-    monkeypatch.setattr(module, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(module, "BOOK_CHECK_SECONDS", 0.05)
     desk = Desk()
     async with meanwhile(follow_books(desk, lambda _: None, print)):
         await asyncio.sleep(0.1)
@@ -197,7 +197,7 @@ async def test_no_failure_ends_the_following(tmp_path: Path, trouble: Exception)
 
 async def test_a_busy_book_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that began before the edit does not swallow it: the follower comes back, and reports nothing."""
-    monkeypatch.setattr(module, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(module, "BOOK_CHECK_SECONDS", 0.05)
     desk = Desk(book=a_book(tmp_path / "book"))
     desk.troubles = [Busy("x"), Busy("x")]
     said: list[str] = []
@@ -218,7 +218,7 @@ async def test_cancelling_ends_the_following(tmp_path: Path) -> None:
 
 async def test_a_folder_that_vanishes_is_not_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch that breaks is begun anew."""
-    monkeypatch.setattr(module, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(module, "BOOK_CHECK_SECONDS", 0.05)
     desk = Desk(book=a_book(tmp_path / "book"))
     real, broken = module.watching, [OSError("no more watches")]
 

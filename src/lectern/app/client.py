@@ -3,8 +3,8 @@
 async with connect("http://127.0.0.1:8420", key) as lectern:
     reply = await lectern.ask("How do nodes communicate?")
 
-HTTP carries less than the index holds. What does not come over the wire is empty: vectors and counts of chunks, the
-text of a chunk that is only cited, the names of files in a plan, most of a book's manifest.
+A server sends less than the index contains. What it does not send is empty: vectors and counts of chunks, the text of a
+chunk that is only cited, the names of files in a plan, most of a book's manifest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lectern.app import client_values as values
-from lectern.app.client_http import ServerConnection, error_from, path_of, understood
+from lectern.app.client_http import ServerConnection, error_from, path_of, response_errors
 from lectern.domain.errors import BadInput, LecternError, UnknownBook, UnknownJob, UnknownLesson, UnknownThread
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobOrder, JobRecord, Mode
 from lectern.domain.replies import Exchange, Replied, Reply, ReplyEvent, check_question
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from lectern.domain.outline import Outline
     from lectern.ingestion.doctor import Finding
 
-TURN_SECONDS = 300.0  # that a question may take: a model is slow, and the turn before it may have to end first
-TIDY_SECONDS = 5.0  # that ending or forgetting a run may take
-PAGE = 200  # chunks that are read at once
+TURN_SECONDS = 300.0  # for a question: a model is slow, and the previous turn may have to end first
+CLEANUP_SECONDS = 5.0  # for cancelling a run or deleting its thread
+CHUNKS_PER_PAGE = 200
 
 
 @asynccontextmanager
 async def connect(url: str, key: str | None = None) -> AsyncIterator[RemoteLectern]:
-    """Lectern on the server at this address. Nothing is sent before the first call; a server that needs no key takes
-    None."""
+    """Lectern on the server at this address. Nothing is sent before the first call. `key` is None for a server that
+    needs no key."""
     server = ServerConnection(url, key)
     try:
         yield RemoteLectern(server)
@@ -64,7 +64,7 @@ class RemoteLectern:
     async def ingest(
         self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental", replace: bool = False
     ) -> IngestionJob:
-        """Bring the index to what a folder of the server says; see `ingesting`."""
+        """Bring the index up to date with a folder of the server; see `ingesting`."""
         job: IngestionJob | None = None
         async with aclosing(self.ingesting(folder, book=book, mode=mode, replace=replace)) as events:  # type: ignore[type-var]  # an async generator
             async for event in events:
@@ -76,9 +76,9 @@ class RemoteLectern:
     async def ingesting(
         self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental", replace: bool = False
     ) -> AsyncIterator[JobEvent]:
-        """`ingest` as it goes on. The folder is one of the server's, below its LECTERN_BOOKS, and the book has to be
-        named. The job is the server's: it goes on when nobody follows it, and `jobs.cancel` ends it. Of the plan there
-        are the numbers of files, not their names."""
+        """`ingest` with its events. The folder is on the server, below its LECTERN_BOOKS, and `book` is required. The
+        job belongs to the server: it continues if nobody follows it, and `jobs.cancel` ends it. The plan has the
+        numbers of files, not their names."""
         if book is None:
             raise BadInput("say which book it is: over HTTP `book` is needed to ingest", field="book_id")
         order = JobOrder(book_id=book, folder="", source=str(folder), mode=mode, replace=replace)
@@ -87,14 +87,14 @@ class RemoteLectern:
         path = path_of("ingestions", started.job.job_id, "events")
         async with aclosing(self._server.events("GET", path)) as events:  # type: ignore[type-var]  # an async generator
             async for event in events:
-                with understood():
+                with response_errors():
                     last = values.job_event_from(event.name, event.body)
                 if last is not None:
                     yield last
                 if event.name == "error":
                     raise _error(event.body)
         if not isinstance(last, Finished):
-            raise self._server.broken_off()
+            raise self._server.interrupted()
         if last.job.status == "cancelled":
             raise values.cancelled(last.job)
 
@@ -110,7 +110,7 @@ class RemoteLectern:
         offset: int = 0,
         expand: int = 0,
     ) -> Findings:
-        """The passages of a book that are nearest to a text; `limit` is 1 to 20, `expand` reads their neighbours."""
+        """The passages of a book that are nearest to a text; `limit` is 1 to 20, `expand` adds their neighbours."""
         query = SearchQuery(
             text=text,
             scope=_in_book(scope, book),
@@ -129,7 +129,7 @@ class RemoteLectern:
             "similarity_threshold": similarity_threshold,
         }
         answer = await self._server.call("POST", "/search", body=body)
-        with understood():
+        with response_errors():
             return values.findings_from(SearchResponse.model_validate(answer))
 
     async def ask(  # noqa: PLR0913  # one parameter for each thing that can be asked for
@@ -143,15 +143,16 @@ class RemoteLectern:
         history: Sequence[Exchange] = (),
         thread: str | None = None,
     ) -> Reply:
-        """An answer made of the book, or a refusal. With a `thread` (a UUID v4) the turn is stored there and follows up
-        on those before it; without one, what the server stored is deleted again. `history` is for a local Lectern."""
+        """An answer from the book, or a refusal. With a `thread` (a UUID v4) the turn is stored there and can refer to
+        those before it. Without one, the conversation on the server is deleted again. `history` is for a local
+        Lectern."""
         body = _question(text, _in_book(scope, book), top_k, similarity_threshold, history, thread)
         answer = await self._server.call("POST", "/chat/run", body=body, seconds=TURN_SECONDS)
-        with understood():
+        with response_errors():
             response = ChatResponse.model_validate(answer)
             reply = values.reply_from(response, text)
         if thread is None:
-            await self._tidy("DELETE", path_of("threads", response.session_id))
+            await self._try_call("DELETE", path_of("threads", response.session_id))
         return reply
 
     def stream(  # noqa: PLR0913  # one parameter for each thing that can be asked for
@@ -165,8 +166,8 @@ class RemoteLectern:
         history: Sequence[Exchange] = (),
         thread: str | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """`ask` as it comes: states, evidence, checked text, and last the reply. Whoever stops before that ends the
-        run."""
+        """`ask` with its events: states, evidence, checked text, and last the reply. A caller that stops before the
+        reply ends the run."""
         return self._events(text, _in_book(scope, book), top_k, similarity_threshold, history, thread)
 
     async def _events(
@@ -179,47 +180,47 @@ class RemoteLectern:
         thread: str | None,
     ) -> AsyncIterator[ReplyEvent]:
         body = _question(text, scope, top_k, similarity_threshold, history, thread)
-        begun: dict[str, Any] = {}  # ids of the run, its thread and its book
-        ended = False
+        run_ids: dict[str, Any] = {}  # ids of the run, its thread and its book
+        finished = False
         try:
             async with aclosing(self._server.events("POST", "/chat/stream", body=body)) as events:  # type: ignore[type-var]  # an async generator
                 async for event in events:
-                    begun = begun or event.body
-                    ended = ended or event.name in ("reply", "error")
+                    run_ids = run_ids or event.body
+                    finished = finished or event.name in ("reply", "error")
                     if event.name == "error":
                         raise _error(event.body)
-                    with understood():
-                        reply_event = values.reply_event_from(event.name, event.body, text, begun["book_id"])
+                    with response_errors():
+                        reply_event = values.reply_event_from(event.name, event.body, text, run_ids["book_id"])
                     if isinstance(reply_event, Replied) and thread is None:
-                        await self._tidy("DELETE", path_of("threads", begun["session_id"]))
+                        await self._try_call("DELETE", path_of("threads", run_ids["session_id"]))
                     if reply_event is not None:
                         yield reply_event
-            if not ended:
-                raise self._server.broken_off()
+            if not finished:
+                raise self._server.interrupted()
         finally:
-            if not ended and "run_id" in begun:
-                await self._end_run(begun, keep_thread=thread is not None)
+            if not finished and "run_id" in run_ids:
+                await self._end_run(run_ids, keep_thread=thread is not None)
 
-    async def _end_run(self, begun: dict[str, Any], *, keep_thread: bool) -> None:
-        """A run that nobody follows any more would still be stored."""
-        await self._tidy("POST", f"{path_of('chat', 'runs', begun['run_id'])}/cancel")
+    async def _end_run(self, run_ids: dict[str, Any], *, keep_thread: bool) -> None:
+        """Cancel a run that nobody follows any more, because its turn would still be stored."""
+        await self._try_call("POST", f"{path_of('chat', 'runs', run_ids['run_id'])}/cancel")
         if not keep_thread:
-            await self._tidy("DELETE", path_of("threads", begun["session_id"]))
+            await self._try_call("DELETE", path_of("threads", run_ids["session_id"]))
 
-    async def _tidy(self, method: str, path: str) -> None:
-        """A request whose failure changes nothing for the caller."""
+    async def _try_call(self, method: str, path: str) -> None:
+        """Send a request and ignore its failure."""
         with suppress(LecternError):
             if not self._server.closed:
-                await self._server.call(method, path, seconds=TIDY_SECONDS)
+                await self._server.call(method, path, seconds=CLEANUP_SECONDS)
 
     async def lesson(self, parent_doc_id: str, *, book: str | None = None) -> list[StampedChunk]:
         """The whole lesson, in order, however long."""
         book_id = await self._book_id(book)
         chunks: list[StampedChunk] = []
-        query: dict[str, Any] = {"parent_doc_id": parent_doc_id, "limit": PAGE}
+        query: dict[str, Any] = {"parent_doc_id": parent_doc_id, "limit": CHUNKS_PER_PAGE}
         while True:
             answer = await self._server.call("GET", path_of("books", book_id, "chunks"), query=query)
-            with understood():
+            with response_errors():
                 page = ChunkPage.model_validate(answer)
                 chunks += [from_payload(stored.id, stored.payload) for stored in page.chunks]
             if page.next_cursor is None:
@@ -235,25 +236,25 @@ class RemoteLectern:
     async def outline(self, book: str | None = None) -> Outline:
         """A book's modules, chapters and lessons, in order."""
         answer = await self._server.call("GET", path_of("books", await self._book_id(book), "outline"))
-        with understood():
+        with response_errors():
             return values.outline_from(OutlineOut.model_validate(answer))
 
     async def books(self) -> tuple[BookEntry, ...]:
         """Every indexed book that the key may read."""
-        return tuple(values.book_from(book) for book in await self._listed())
+        return tuple(values.book_from(book) for book in await self._book_rows())
 
     async def book(self, book: str | None = None) -> BookEntry:
         """The book of this name; without one, the only book or the server's default."""
-        listed = {row.book_id: row for row in await self._listed()}
-        wanted = book if book is not None else next((name for name, row in listed.items() if row.default), None)
-        if wanted is None and listed:
+        listed = {row.book_id: row for row in await self._book_rows()}
+        book_id = book if book is not None else next((name for name, row in listed.items() if row.default), None)
+        if book_id is None and listed:
             raise BadInput(f"several books are indexed, say which by book_id: {', '.join(listed)}", field="book_id")
-        if wanted is None or wanted not in listed:
-            raise UnknownBook(wanted or "", tuple(listed))
-        return values.book_from(listed[wanted])
+        if book_id is None or book_id not in listed:
+            raise UnknownBook(book_id or "", tuple(listed))
+        return values.book_from(listed[book_id])
 
     async def remove(self, book: str) -> int:
-        """Take a book out of the index, not off the disk; how many chunks it had."""
+        """Remove a book from the index, not from the disk; returns how many chunks it had."""
         entry = await self.book(book)
         await self._server.call("DELETE", path_of("books", entry.manifest.book_id))
         return entry.total_chunks
@@ -263,16 +264,16 @@ class RemoteLectern:
         labelled = [{"text": question.text, "answerable": question.answerable} for question in questions]
         path = path_of("books", await self._book_id(book), "calibrations")
         answer = await self._server.call("POST", path, body={"questions": labelled}, seconds=None)
-        with understood():
+        with response_errors():
             return values.report_from(CalibrationReportOut.model_validate(answer))
 
     async def doctor(self, *, mend: bool = False) -> AsyncIterator[Finding]:
-        """Every disagreement between index and ledger; with `mend` each is put right. Needs the right `admin` and a key
-        of all books; the findings come when all books have been examined."""
+        """Every disagreement between index and ledger; with `mend` each is repaired. Needs a key with the right `admin`
+        for all books. The findings arrive when all books have been examined."""
         from lectern.ingestion.doctor import Finding
 
         answer = await self._server.call("POST", "/doctor", body={"mend": mend}, seconds=None)
-        with understood():
+        with response_errors():
             findings = [Finding(**FindingOut.model_validate(row).model_dump()) for row in answer]
         for finding in findings:
             yield finding
@@ -287,9 +288,9 @@ class RemoteLectern:
         """The ingestions of the books that the key may ingest."""
         return RemoteJobs(self._server)
 
-    async def _listed(self) -> list[BookOut]:
+    async def _book_rows(self) -> list[BookOut]:
         answer = await self._server.call("GET", "/books")
-        with understood():
+        with response_errors():
             return [BookOut.model_validate(row) for row in answer]
 
     async def _book_id(self, book: str | None) -> str:
@@ -303,26 +304,26 @@ class RemoteThreads:
         self._server = server
 
     async def list(self, *, limit: int = 20, cursor: str | None = None) -> ThreadPage:
-        """The last used first; their filters come with `read`."""
+        """The key's conversations, the most recently used first; only `read` has their filters."""
         answer = await self._server.call("GET", "/threads", query={"limit": limit, "cursor": cursor})
-        with understood():
+        with response_errors():
             page = ThreadPageOut.model_validate(answer)
         return ThreadPage(heads=tuple(values.head_from(head) for head in page.threads), cursor=page.next_cursor)
 
     async def read(self, thread_id: str, *, before: int | None = None) -> Thread:
         """A thread with its last 50 messages, or those before a `seq`."""
         answer = await self._server.call("GET", _thread_path(thread_id), query={"before": before})
-        with understood():
+        with response_errors():
             return values.thread_from(ThreadOut.model_validate(answer))
 
     async def turns(self, thread_id: str) -> tuple[Turn, ...]:
         """Every turn, each with its reply as it was shown; look-ups are in `read`."""
         answer = await self._server.call("GET", f"{_thread_path(thread_id)}/export")
-        with understood():
+        with response_errors():
             return values.turns_from(ExportOut.model_validate(answer))
 
     async def edit(self, thread_id: str, change: ThreadEdit) -> ThreadHead:
-        """Another title or other metadata."""
+        """Change the title or metadata of a conversation."""
         body = {"title": change.title, "metadata": change.metadata}
         headers = {} if change.version is None else {"If-Match": f'"{change.version}"'}
         answer = await self._server.call(
@@ -331,16 +332,16 @@ class RemoteThreads:
             body={name: value for name, value in body.items() if value is not None},
             headers=headers,
         )
-        with understood():
+        with response_errors():
             return values.thread_from(ThreadOut.model_validate(answer)).head
 
     async def delete(self, thread_id: str) -> None:
-        """Remove a thread and all that belongs to it."""
+        """Delete a conversation and everything that belongs to it."""
         await self._server.call("DELETE", _thread_path(thread_id))
 
 
 class RemoteJobs:
-    """Ingestions on the server: what a local Lectern's `jobs` can do that makes sense over HTTP."""
+    """Ingestions on the server, with those methods of a local Lectern's `jobs` that make sense over HTTP."""
 
     def __init__(self, server: ServerConnection) -> None:
         self._server = server
@@ -354,7 +355,7 @@ class RemoteJobs:
         for book in [None] if books is None else sorted(books):
             query = {"book_id": book, "limit": limit, "cursor": before}
             answer = await self._server.call("GET", "/ingestions", query=query)
-            with understood():
+            with response_errors():
                 page = wire_jobs.IngestionPage.model_validate(answer)
             records += [values.record_from(job) for job in page.jobs]
         return tuple(sorted(records, key=lambda record: -record.job.job_id)[:limit])
@@ -367,7 +368,7 @@ class RemoteJobs:
         return record
 
     async def start(self, order: JobOrder, *, key: str | None = None) -> JobRecord:
-        """Queue a job; who asks for the same again gets the job that is under way. The order's `source` (else its
+        """Queue a job; a second order for the same gets the job that is running. The order's `source` (else its
         `folder`) is a folder of the server; without one the book is read from where it was read before. `key` is an
         idempotency key."""
         body = {"mode": order.mode, "source": order.source or order.folder or None, "replace": order.replace}
@@ -376,14 +377,14 @@ class RemoteJobs:
         return _record(await self._server.call("POST", path, body=body, headers=headers))
 
     async def cancel(self, job_id: int, books: frozenset[str] | None = None) -> JobRecord:
-        """End a job between two steps: what was finished is kept. One that has ended stays as it is."""
+        """Cancel a job between two steps; finished work stays. A job that has ended stays as it is."""
         if books is not None:
             await self.record(job_id, books)
         return _record(await self._server.call("POST", f"{path_of('ingestions', job_id)}/cancel"))
 
 
 def _record(answer: object) -> JobRecord:
-    with understood():
+    with response_errors():
         return values.record_from(wire_jobs.IngestionJob.model_validate(answer))
 
 
@@ -395,17 +396,17 @@ def _question(
     history: Sequence[Exchange],
     thread: str | None,
 ) -> dict[str, Any]:
-    """The body of a chat request; what is not said is left out, so that a thread keeps its filters."""
+    """The body of a chat request, without options that are not set, so that a thread keeps its filters."""
     check_question(text, top_k, similarity_threshold)
     if history and thread is None:  # a thread has its own
         raise BadInput("a server keeps the history itself: leave it out, and name a `thread` instead", field="history")
-    said = {
+    options = {
         "top_k": top_k,
         "similarity_threshold": similarity_threshold,
         "session_id": None if thread is None else checked_id(thread),
     }
-    given = {name: value for name, value in said.items() if value is not None}
-    return {"message": text, **_scope_fields(scope), **given}
+    set_options = {name: value for name, value in options.items() if value is not None}
+    return {"message": text, **_scope_fields(scope), **set_options}
 
 
 def _scope_fields(scope: Scope) -> dict[str, Any]:
@@ -425,5 +426,5 @@ def _thread_path(thread_id: str) -> str:
 
 
 def _error(body: dict[str, Any]) -> LecternError:
-    with understood():
+    with response_errors():
         return error_from(body)

@@ -1,5 +1,5 @@
-"""Requests to a running server: JSON in, JSON or Server-Sent Events out. Its problems become the errors that a local
-call raises. Nothing is tried twice: a question that was asked again would be answered twice."""
+"""Requests to a running server: JSON in, JSON or Server-Sent Events out. The server's problems become the errors that a
+local call raises. No request is repeated, because a repeated question would be answered twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 RETRY_AFTER = 5.0  # seconds, where the server does not say how long to wait
 
-_BY_STATUS: dict[int, type[LecternError]] = {  # for problems without a code, of what stands before the routes
+_BY_STATUS: dict[int, type[LecternError]] = {  # for problems without a code, which come from middleware
     HTTPStatus.UNAUTHORIZED: Unauthorised,
     HTTPStatus.FORBIDDEN: Forbidden,
     HTTPStatus.REQUEST_TIMEOUT: ProviderTimeout,
@@ -67,7 +67,7 @@ class ServerConnection:
             base_url=self.url,
             headers=_headers(key),
             timeout=_timeout(READ_SECONDS),
-            trust_env=False,  # a proxy of the environment would be handed the key
+            trust_env=False,  # a proxy from the environment would get the key
         )
 
     @property
@@ -92,7 +92,7 @@ class ServerConnection:
         """The JSON of a response; None where it has no body. `seconds` is how long the server may be silent."""
         with self._lectern_errors():
             response = await self._client.request(
-                method, path, params=_given(query), timeout=_timeout(seconds), **_content(body, headers)
+                method, path, params=_query_parameters(query), timeout=_timeout(seconds), **_content(body, headers)
             )
         if not response.is_success:
             raise _error_of(response)
@@ -101,7 +101,7 @@ class ServerConnection:
     async def events(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None
     ) -> AsyncIterator[ServerEvent]:
-        """The events of a stream as they come, for as long as it takes."""
+        """The events of a stream as they arrive, without a time limit."""
         with self._lectern_errors():
             async with self._client.stream(
                 method, path, timeout=_timeout(None), **_content(body, {"Accept": "text/event-stream"})
@@ -112,8 +112,8 @@ class ServerConnection:
                 async for event in _events(response.aiter_lines()):
                     yield event
 
-    def broken_off(self) -> ProviderError:
-        """What is raised where a stream ends before its last event."""
+    def interrupted(self) -> ProviderError:
+        """The error of a stream that ends before its last event."""
         return ProviderError(
             SERVER, f"at {self.url} stopped in the middle; what was finished is kept, so look before you try again"
         )
@@ -129,11 +129,11 @@ class ServerConnection:
         except httpx.TimeoutException as exc:
             raise ProviderTimeout(SERVER, f"at {self.url} did not answer in time; try again in a moment") from exc
         except httpx.HTTPError as exc:
-            raise self.broken_off() from exc
+            raise self.interrupted() from exc
 
 
 def path_of(*parts: str | int) -> str:
-    """A path whose parts may hold anything: what looks like a way up is a name here."""
+    """A path from parts that may contain any text: `..` and `/` in a part are escaped."""
     return "".join(f"/{quote(str(part), safe='').replace('.', '%2E')}" for part in parts)
 
 
@@ -143,12 +143,12 @@ def error_from(body: object, retry_after: float = RETRY_AFTER) -> LecternError:
     kind = _kinds().get(problem.code or "") or _BY_STATUS.get(problem.status)
     if kind is None:
         return ProviderError(SERVER, f"answered {problem.status}: {problem.detail}")
-    error = kind.__new__(kind, problem.detail)  # not by its constructor, which would word it anew
+    error = kind.__new__(kind, problem.detail)  # not by its constructor, which would write another message
     if isinstance(error, BadInput):
         error.field = problem.field
     if isinstance(error, UnknownBook):
-        named = _UNKNOWN_BOOK.fullmatch(problem.detail)
-        error.book_id, error.known = (named[1], tuple(named[2].split(", "))) if named else ("", ())
+        match = _UNKNOWN_BOOK.fullmatch(problem.detail)
+        error.book_id, error.known = (match[1], tuple(match[2].split(", "))) if match else ("", ())
     if isinstance(error, TooMany | RateLimited):
         error.retry_after = retry_after
     if isinstance(error, ProviderError):
@@ -159,8 +159,8 @@ def error_from(body: object, retry_after: float = RETRY_AFTER) -> LecternError:
 
 
 @contextmanager
-def understood() -> Iterator[None]:
-    """What a server of another version says may not fit the values that are made of it here."""
+def response_errors() -> Iterator[None]:
+    """Raise a ProviderError if a response does not have the expected form: the server may have another version."""
     try:
         yield
     except (ValueError, KeyError, TypeError) as exc:
@@ -188,7 +188,7 @@ def _error_of(response: httpx.Response) -> LecternError:
 
 
 def _json(content: bytes) -> Any:  # noqa: ANN401  # JSON of any shape
-    with understood():
+    with response_errors():
         return json.loads(content)
 
 
@@ -226,11 +226,11 @@ def _timeout(seconds: float | None) -> httpx.Timeout:
 
 
 def _content(body: Mapping[str, Any] | None, headers: Mapping[str, str] | None) -> dict[str, Any]:
-    """A body as ASCII, so that text which is no UTF-8 gets to the server, who says what is wrong with it."""
+    """A body as ASCII, so that text that is not valid UTF-8 reaches the server, which rejects it with a reason."""
     if body is None:
         return {"headers": dict(headers or {})}
     return {"content": json.dumps(body), "headers": {"Content-Type": "application/json", **(headers or {})}}
 
 
-def _given(query: Mapping[str, Any] | None) -> dict[str, Any]:
+def _query_parameters(query: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (query or {}).items() if value is not None}

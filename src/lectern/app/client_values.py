@@ -1,5 +1,5 @@
-"""Values rebuilt from what a server sends. HTTP carries less of a chunk than the index holds: a field that does not
-come over the wire is empty (no text, no vector, zero)."""
+"""Rebuilds values from what a server sends. A server sends less of a chunk than the index contains: a field that it
+does not send is empty (no text, no vector, zero)."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ _EMPTY_CHUNK: dict[str, Any] = {
     "token_count": 0,
     "char_count": 0,
 }
-_OF_THE_LESSON = (
+_LESSON_FIELDS = (
     "book_id module chapter lesson source_file parent_doc_id hardware_tier proficiency_level layer total_chunks "
     "page_title lesson_title"
 ).split()  # fields that all chunks of a lesson share
 
 
-def _chunk(**known: Any) -> Chunk:  # noqa: ANN401  # fields of a chunk by name
-    return Chunk(**{**_EMPTY_CHUNK, **known})
+def _chunk(**fields: Any) -> Chunk:  # noqa: ANN401  # fields of a chunk by name
+    return Chunk(**{**_EMPTY_CHUNK, **fields})
 
 
-def _hit(chunk: Chunk, similarity: float, **known: Any) -> Hit:  # noqa: ANN401  # fields of a hit by name
-    fields = {"rank": 0, "score": 0.0, "lexical": 0.0, "windows": (), **known}
-    return Hit(chunk=chunk, similarity=similarity, **fields)
+def _hit(chunk: Chunk, similarity: float, **fields: Any) -> Hit:  # noqa: ANN401  # fields of a hit by name
+    defaults = {"rank": 0, "score": 0.0, "lexical": 0.0, "windows": ()}
+    return Hit(chunk=chunk, similarity=similarity, **{**defaults, **fields})
 
 
 def findings_from(response: SearchResponse) -> Findings:
@@ -97,17 +97,17 @@ def findings_from(response: SearchResponse) -> Findings:
         mode=response.mode,
         where=filter_from(response.filters),
         language="",
-        hits=tuple(_found(result, response.book_id) for result in response.results),
+        hits=tuple(_search_hit(result, response.book_id) for result in response.results),
         vector=(),
         total_found=response.total_found,
         query_time_ms=response.query_time_ms,
     )
 
 
-def _found(result: SearchResult, book_id: str) -> Hit:
-    known = {name: getattr(result, name) for name in _EMPTY_CHUNK if hasattr(result, name)}
-    known["sections"] = tuple(SectionMark(at=mark.at, title=mark.title, url=mark.url) for mark in result.sections)
-    chunk = _chunk(id=result.id, **{**known, "book_id": book_id})
+def _search_hit(result: SearchResult, book_id: str) -> Hit:
+    fields = {name: getattr(result, name) for name in _EMPTY_CHUNK if hasattr(result, name)}
+    fields["sections"] = tuple(SectionMark(at=mark.at, title=mark.title, url=mark.url) for mark in result.sections)
+    chunk = _chunk(id=result.id, **{**fields, "book_id": book_id})
     return _hit(
         chunk,
         result.similarity,
@@ -119,14 +119,14 @@ def _found(result: SearchResult, book_id: str) -> Hit:
 
 
 def _neighbour(neighbour: Neighbour, beside: Chunk) -> Chunk:
-    shared = {name: getattr(beside, name) for name in _OF_THE_LESSON}
+    shared = {name: getattr(beside, name) for name in _LESSON_FIELDS}
     return _chunk(**shared, **neighbour.model_dump())
 
 
 def reply_from(response: ChatResponse, question: str) -> Reply:
-    """An answer or a refusal; the chunks behind its citations without their text, of which there is the passage."""
+    """An answer or a refusal. The chunks of its citations have no text; the citations have the passages."""
     account = _account(response, question)
-    removed = Removals(**response.removed.model_dump())
+    removals = Removals(**response.removed.model_dump())
     considered = tuple(_considered(hit, response.book_id) for hit in response.considered)
     if response.reason is not None:
         return Refusal(
@@ -136,7 +136,7 @@ def reply_from(response: ChatResponse, question: str) -> Reply:
             outside_scope=_nearest(response.outside_scope),
             other_books=tuple(response.other_books),
             considered=considered,
-            removed=removed,
+            removed=removals,
             account=account,
         )
     return Answer(
@@ -147,7 +147,7 @@ def reply_from(response: ChatResponse, question: str) -> Reply:
             for row in response.statements
         ),
         considered=considered,
-        removed=removed,
+        removed=removals,
         account=account,
     )
 
@@ -189,7 +189,7 @@ def _citation(source: Source, book_id: str) -> Citation:
         chunk_index=source.chunk_index,
         page_title=source.page_title,
         chapter_title=source.chapter,
-        url=source.url,  # of the cited section: the chunk's own may open at an earlier one of the page
+        url=source.url,  # of the cited section; the chunk may begin in an earlier section
     )
     return Citation(
         number=source.number,
@@ -209,7 +209,7 @@ def _considered(hit: ConsideredOut, book_id: str) -> Hit:
 
 
 def reply_event_from(name: str, body: dict[str, Any], question: str, book_id: str) -> ReplyEvent | None:
-    """An event of an answer; None for one of a kind that this version does not know."""
+    """An event of an answer; None if this version does not know its kind."""
     match name:
         case "status":
             return Entered(state=body["state"])
@@ -226,7 +226,7 @@ def reply_event_from(name: str, body: dict[str, Any], question: str, book_id: st
 
 
 def book_from(book: BookOut) -> BookEntry:
-    """A book as it is listed: of its manifest only name and title, and not where the server reads it from."""
+    """A book as the server lists it: only the id and title of its manifest, and not its folder."""
     return BookEntry(
         manifest=Manifest(book_id=book.book_id, title=book.title),
         source="",
@@ -269,20 +269,20 @@ def job_from(job: wire_jobs.IngestionJob) -> IngestionJob:
 
 
 def record_from(job: wire_jobs.IngestionJob) -> JobRecord:
-    """A job's record; without its folder, its owner, and whether somebody asked for its end."""
+    """A job's record, without its folder, its owner, and whether it was asked to end."""
     order = JobOrder(book_id=job.book_id, folder="", mode=job.mode)
     return JobRecord(job=job_from(job), order=order, owner="", origin="server", attempts=job.attempts)
 
 
 def job_event_from(name: str, body: dict[str, Any]) -> JobEvent | None:
-    """An event of a job; None for one of a kind that this version does not know."""
+    """An event of a job; None if this version does not know its kind."""
     job = job_from(wire_jobs.IngestionJob.model_validate(body["job"])) if "job" in body else None
     match name:
         case "planned" if job is not None:
             return Planned(job=job, plan=_plan(job, body["files"]))
         case "progress" if job is not None:
-            done, total = body.get("done", job.files_processed), body.get("total", job.files_discovered)
-            return LessonsIndexed(job=job, done=done, total=total)
+            count, total = body.get("done", job.files_processed), body.get("total", job.files_discovered)
+            return LessonsIndexed(job=job, done=count, total=total)
         case "finished" | "error" if job is not None:
             return Finished(job=job)
         case _:
@@ -296,12 +296,12 @@ def _plan(job: IngestionJob, counts: dict[str, int]) -> Plan:
 
 
 def cancelled(job: IngestionJob) -> JobCancelled:
-    """What is raised to whoever waited for a job that somebody ended."""
+    """The error for a caller that waited for a job that was cancelled."""
     return JobCancelled(f"job {job.job_id} was cancelled; what was finished is kept")
 
 
 def head_from(head: ThreadHeadOut) -> ThreadHead:
-    """A thread as lists show it, without the filters of its last turn."""
+    """A thread in a list, without the filters of its last turn."""
     return ThreadHead(**head.model_dump(include=set(ThreadHeadOut.model_fields)), filters={})
 
 
@@ -316,7 +316,7 @@ def thread_from(thread: ThreadOut) -> Thread:
 
 
 def turns_from(export: ExportOut) -> tuple[Turn, ...]:
-    """Every turn; what was looked up is known of the whole thread only."""
+    """Every turn, without its look-ups, which the server sends only for the whole thread."""
     times = {message.seq: message.timestamp for message in export.messages}
     return tuple(
         Turn(
@@ -336,7 +336,7 @@ def turns_from(export: ExportOut) -> tuple[Turn, ...]:
 
 
 def report_from(report: CalibrationReportOut) -> CalibrationReport:
-    """What calibrating came to; `stored` is the name of a file on the server."""
+    """The report of a calibration; `stored` is the name of a file on the server."""
     from lectern.confidence.calibration import CalibrationReport
 
     return CalibrationReport(

@@ -57,7 +57,7 @@ class OpenCollections:
         try:
             index = await self.index(entry.collection_name)
             sound = await index.read(lambda view: view.count(where)) == entry.total_chunks
-        except LecternError:  # one book's trouble must not keep the others, or the doctor, out
+        except LecternError:  # a damaged book must not block the other books or the doctor
             sound = False
         (self._damaged.discard if sound else self._damaged.add)(book_id)
         return sound

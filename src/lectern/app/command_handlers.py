@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lectern.domain.keys import IssuedKey, Key
 
 Line = dict[str, Any]
-PAGE = 100  # rows that are read at once
+ROWS_PER_PAGE = 100
 
 
 Handler = Callable[..., AsyncIterator[Line]]  # of a Lectern and the command it is registered for
@@ -111,8 +111,8 @@ async def _show_lesson(lectern: Lectern, command: commands.ShowLesson) -> AsyncI
 async def _calibrate(lectern: Lectern, command: commands.Calibrate) -> AsyncIterator[Line]:
     from lectern.confidence.calibration import LabelledQuestion
 
-    judged = [LabelledQuestion(text=row.text, answerable=row.answerable) for row in command.questions]
-    yield dataclasses.asdict(await lectern.calibrate(command.book, judged))
+    questions = [LabelledQuestion(text=row.text, answerable=row.answerable) for row in command.questions]
+    yield dataclasses.asdict(await lectern.calibrate(command.book, questions))
 
 
 @_handles(commands.Doctor)
@@ -137,7 +137,7 @@ async def _ingest(lectern: Lectern, command: commands.Ingest) -> AsyncIterator[L
         match event:
             case Planned():
                 plan = dataclasses.asdict(event.plan)
-                del plan["replacements"]  # how it will be done, not what
+                del plan["replacements"]  # internal steps, not part of the plan that is shown
                 plan["chunks"] = dataclasses.asdict(event.forecast) if event.forecast else None
                 plan |= {"warnings": plan_problems(event, "warning"), "errors": plan_problems(event, "error")}
                 yield {"kind": event.kind, "plan": plan}
@@ -148,7 +148,7 @@ async def _ingest(lectern: Lectern, command: commands.Ingest) -> AsyncIterator[L
 
 
 def plan_problems(event: Planned, severity: str) -> list[Line]:
-    """What the survey, and a dry run's reading, found wrong."""
+    """The problems that were found while planning, or in a dry run while reading."""
     problems = event.job.errors if severity == "error" else event.job.warnings
     return [dataclasses.asdict(problem) for problem in problems]
 
@@ -157,14 +157,14 @@ def plan_problems(event: Planned, severity: str) -> list[Line]:
 async def _list_jobs(lectern: Lectern, command: commands.ListJobs) -> AsyncIterator[Line]:
     await _end_lost_jobs(lectern)
     books = None if command.book is None else frozenset({command.book})
-    before, left = None, command.limit
-    while left > 0:
-        page = await lectern.jobs.page(books=books, limit=min(left, PAGE), before=before)
+    before, remaining = None, command.limit
+    while remaining > 0:
+        page = await lectern.jobs.page(books=books, limit=min(remaining, ROWS_PER_PAGE), before=before)
         for record in page:
             yield _job_line(record)
-        if len(page) < min(left, PAGE):
+        if len(page) < min(remaining, ROWS_PER_PAGE):
             return
-        before, left = page[-1].job.job_id, left - len(page)
+        before, remaining = page[-1].job.job_id, remaining - len(page)
 
 
 @_handles(commands.ShowJob)
@@ -315,7 +315,7 @@ async def _chat(lectern: Lectern, command: commands.Chat) -> AsyncIterator[Line]
                 case _:
                     continue
     finally:
-        if not run.done:  # Ctrl-C: at a terminal nobody comes back for the answer
+        if not run.done:  # Ctrl-C: nobody waits for the answer any more
             await run.cancel()
 
 
@@ -343,12 +343,12 @@ async def _purge_threads(lectern: Lectern, command: commands.PurgeThreads) -> As
 async def _list_threads(lectern: Lectern, command: commands.ListThreads) -> AsyncIterator[Line]:
     from lectern.schemas.threads import ThreadHeadOut
 
-    cursor, left = None, command.limit
-    while left > 0:
-        page = await lectern.threads.list(limit=min(left, PAGE), cursor=cursor)
+    cursor, remaining = None, command.limit
+    while remaining > 0:
+        page = await lectern.threads.list(limit=min(remaining, ROWS_PER_PAGE), cursor=cursor)
         for head in page.heads:
             yield ThreadHeadOut.of_head(head).model_dump()
-        cursor, left = page.cursor, left - len(page.heads)
+        cursor, remaining = page.cursor, remaining - len(page.heads)
         if cursor is None:
             return
 

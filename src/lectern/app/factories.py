@@ -39,8 +39,9 @@ from lectern.store.ledger import SqlLedger
 from lectern.store.locks import SqlBookLocks
 from lectern.store.vectors import SqlVectorCache
 
-KEY_LENGTH = 40
-STATED, WRITTEN = "The lamp is lit at nine.", "In the evening, at nine, somebody lights the lamp."  # to read something
+MIN_KEY_LENGTH = 40
+WARM_UP_SENTENCE = "The lamp is lit at nine."
+WARM_UP_PASSAGE = "In the evening, at nine, somebody lights the lamp."
 
 
 class Parts:
@@ -66,8 +67,8 @@ class Parts:
                 return self._openai()
             case "cohere":
                 return self._cohere()
-            case other:
-                raise ConfigError(f"there is no embedder {other!r}; LECTERN_EMBEDDER is local, openai or cohere")
+            case unknown:
+                raise ConfigError(f"there is no embedder {unknown!r}; LECTERN_EMBEDDER is local, openai or cohere")
 
     def embedder_of(self, fingerprint: str) -> Embedder:
         """The embedder behind a fingerprint, if it can run here."""
@@ -113,18 +114,18 @@ def openai_key(settings: Settings) -> str:
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
     if settings.openai_base_url is not None:
         return key or "none"
-    if not key.startswith("sk-") or len(key) < KEY_LENGTH:
+    if not key.startswith("sk-") or len(key) < MIN_KEY_LENGTH:
         raise ConfigError(
-            f"OPENAI_API_KEY is missing or not of OpenAI's shape (sk-…, {KEY_LENGTH} characters or more); "
+            f"OPENAI_API_KEY is missing or not of OpenAI's shape (sk-…, {MIN_KEY_LENGTH} characters or more); "
             "for another endpoint set OPENAI_BASE_URL too"
         )
     return key
 
 
-def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closing: AsyncExitStack) -> AskDeps:
-    """What answering needs, as the settings name it; the stack closes what must be closed."""
+def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, stack: AsyncExitStack) -> AskDeps:
+    """What answering needs, as the settings name it; the stack closes it."""
     locator = LocalAnswerLocator()
-    answerer = _answerer(settings, locator, closing)
+    answerer = _answerer(settings, locator, stack)
     quoting = answerer.model == MODEL_NAME
     secrets = (settings.openai_api_key, settings.cohere_api_key, settings.qdrant_api_key)
     return AskDeps(
@@ -132,7 +133,7 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closi
         answerer=answerer,
         judge=LocalJudge(LocalEntailment()),
         policy=policy,
-        # a language model reads the passages itself; the design documents' own rules are not amended
+        # a language model reads the passages itself; the policies of the design documents stay as they are
         answerability=Answerability(locator) if quoting and settings.confidence == "calibrated" else None,
         confidential=Confidential(
             [answerer.instructions],
@@ -152,43 +153,43 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, closi
 async def load_models(deps: AskDeps, embedder: Embedder) -> None:
     """Load every local network that a question will need; no provider is called."""
     if isinstance(embedder, LocalEmbedder):
-        await embedder.embed([STATED], purpose="question")
-    await deps.judge.judge(STATED, [WRITTEN])
+        await embedder.embed([WARM_UP_SENTENCE], purpose="question")
+    await deps.judge.judge(WARM_UP_SENTENCE, [WARM_UP_PASSAGE])
     if deps.answerability is not None:
-        await deps.answerability.locator.find(STATED, [("", (WRITTEN,))])
+        await deps.answerability.locator.find(WARM_UP_SENTENCE, [("", (WARM_UP_PASSAGE,))])
 
 
-def _answerer(settings: Settings, locator: LocalAnswerLocator, closing: AsyncExitStack) -> AgentAnswerer:
+def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitStack) -> AgentAnswerer:
     reachable = settings.openai_api_key is not None or settings.openai_base_url is not None
     if settings.answerer == "offline" or (settings.answerer == "auto" and not reachable):
-        # whoever embeds the book, the offline model's sentences do not leave the machine
+        # whatever embeds the book, the offline model's sentences stay on this machine
         return AgentAnswerer(OfflineModel(OfflineWriter(LocalEmbedder(), locator)), MODEL_NAME, _prompts(settings))
-    return _endpoint(settings, closing)
+    return _endpoint(settings, stack)
 
 
-def _endpoint(settings: Settings, closing: AsyncExitStack) -> AgentAnswerer:
+def _endpoint(settings: Settings, stack: AsyncExitStack) -> AgentAnswerer:
     from agents import ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel
 
     from lectern.models.agent import client, is_openai
 
-    opened = client(openai_key(settings), settings.openai_base_url, settings.turn_budget)
-    closing.push_async_callback(opened.close)
+    openai_client = client(openai_key(settings), settings.openai_base_url, settings.turn_budget)
+    stack.push_async_callback(openai_client.close)
     kind = OpenAIResponsesModel if is_openai(settings.openai_base_url) else OpenAIChatCompletionsModel
-    wishes = ModelSettings(
+    model_settings = ModelSettings(
         temperature=settings.temperature, max_tokens=settings.max_tokens, include_usage=True, store=False
     )
-    model = kind(model=settings.openai_model, openai_client=opened)
-    return AgentAnswerer(model, settings.openai_model, _prompts(settings), wishes)
+    model = kind(model=settings.openai_model, openai_client=openai_client)
+    return AgentAnswerer(model, settings.openai_model, _prompts(settings), model_settings)
 
 
 def _prompts(settings: Settings) -> Prompts:
-    added = _added(settings).strip()
+    extra = _extra_instructions(settings).strip()
     return Prompts(
-        answering=INSTRUCTIONS + (f"\n{added}\n" if added else ""), rewriting=REWRITING, summarising=SUMMARISING
+        answering=INSTRUCTIONS + (f"\n{extra}\n" if extra else ""), rewriting=REWRITING, summarising=SUMMARISING
     )
 
 
-def _added(settings: Settings) -> str:
+def _extra_instructions(settings: Settings) -> str:
     if settings.instructions is None:
         return ""
     try:
@@ -198,7 +199,7 @@ def _added(settings: Settings) -> str:
 
 
 async def open_ingest_deps(parts: Parts, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
-    """What an ingestion needs; what a killed process left unfinished is completed first."""
+    """What an ingestion needs. Changes that a killed process left unfinished are completed first."""
     embedder = parts.embedder()
     name = collection_name(parts.settings.collection_stem, embedder.fingerprint)
     index = await stack.enter_async_context(parts.index(name, embedder.dimensions))

@@ -51,11 +51,11 @@ class Home:
     def server(self) -> ServerAddress | None:
         """The address of the server that owns this folder, if there is one."""
         try:
-            left = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
+            address = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
             owner = (self.path / OWNER).read_text(encoding="utf-8").strip()
-            if str(left["pid"]) != owner or not _is_alive(int(owner)):  # left by a server that was killed
+            if str(address["pid"]) != owner or not _is_alive(int(owner)):  # left by a server that was killed
                 return None
-            return ServerAddress(url=str(left["url"]), token=str(left["token"]))
+            return ServerAddress(url=str(address["url"]), token=str(address["token"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -87,7 +87,7 @@ class Home:
             handle.truncate()
             handle.write(str(os.getpid()))
             handle.flush()
-            yield  # the lock goes with the handle
+            yield  # closing the handle releases the lock
 
 
 def configured_home() -> Path | None:
@@ -106,7 +106,7 @@ def find_home(configured: Path | None, *, create: bool) -> Home:
     path = configured or _nearest() or Path.cwd() / FOLDER
     if create:
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)  # talks are nobody else's
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)  # conversations are private
         except OSError as exc:
             raise ConfigError(
                 f"{path} cannot be created ({exc.strerror}); set LECTERN_HOME to a folder you may write"
@@ -127,7 +127,7 @@ def _nearest() -> Path | None:
 
 def _is_alive(pid: int) -> bool:
     if os.name == "nt":
-        return True  # there a signal of 0 would end the process; whoever connects finds out
+        return True  # on Windows, signal 0 would end the process; connecting shows whether it lives
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

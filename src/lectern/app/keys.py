@@ -22,7 +22,7 @@ async def delete_key(key_id: str, keys: SqlKeys, runs: Runs, jobs: Jobs) -> tupl
     """Revoke a key and delete everything of it except its id, which nobody gets again; returns how many conversations
     were deleted."""
     key = await revoke_key(key_id, keys, runs, jobs)
-    gone = await runs.conversations.threads.forget(key.owner)
+    deleted_threads = await runs.conversations.threads.forget(key.owner)
     await jobs.records.forget_keys(key.owner)
     await keys.forget(key_id)
-    return key, gone
+    return key, deleted_threads

@@ -32,7 +32,7 @@ class Lectern:
     """Ingests books and answers questions. Made by `open_lectern`."""
 
     def __init__(self, app: Application) -> None:
-        self.app = app  # the parts behind it, for commands, servers and measurements
+        self.app = app  # all parts, for commands, servers and measurements
 
     async def ingest(
         self, folder: Path | str, *, book: str | None = None, mode: Mode = "incremental", replace: bool = False

@@ -61,13 +61,13 @@ class BookLibrary:
         entry = await self.book(book)
         serving = await self.collections.serving(entry)
         where = ChunkFilter(book_id=entry.manifest.book_id, parent_doc_id=parent_doc_id)
-        found = await serving.index.read(lambda view: view.chunks(where))
-        if not found:
+        chunks = await serving.index.read(lambda view: view.chunks(where))
+        if not chunks:
             raise UnknownLesson(
                 f"{where.book_id!r} has no lesson {parent_doc_id!r}; search results and `outline --json` have its id",
                 field="parent_doc_id",
             )
-        return found
+        return chunks
 
     async def lesson_with_vectors(self, where: ChunkFilter) -> list[IndexedChunk]:
         """A lesson of a reader's scope, with its vectors."""
@@ -76,8 +76,8 @@ class BookLibrary:
 
         async def work(view: IndexView) -> list[IndexedChunk]:
             ids = [stored.chunk.id for stored in await view.chunks(where)]
-            found = await view.with_vectors(where.book_id, ids)
-            return [found[one] for one in ids if one in found]
+            chunks_by_id = await view.with_vectors(where.book_id, ids)
+            return [chunks_by_id[chunk_id] for chunk_id in ids if chunk_id in chunks_by_id]
 
         return await serving.index.read(work)
 
@@ -93,11 +93,13 @@ class BookLibrary:
         serving = await self.collections.serving(entry)
 
         async def work(view: IndexView) -> tuple[StampedChunk, Around] | None:
-            found = await view.by_ids(book_id, [chunk_id])
-            if not found:
+            chunks_by_id = await view.by_ids(book_id, [chunk_id])
+            if not chunks_by_id:
                 return None
-            around = await neighbours(view, {name: one.chunk for name, one in found.items()}, before, after)
-            return next(iter(found.values())), next(iter(around.values()))
+            around = await neighbours(
+                view, {name: stored.chunk for name, stored in chunks_by_id.items()}, before, after
+            )
+            return next(iter(chunks_by_id.values())), next(iter(around.values()))
 
         if (read := await serving.index.read(work) if _is_uuid(chunk_id) else None) is None:
             raise UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")

@@ -37,9 +37,9 @@ class Redaction:
 
     def _clean(self, value: object) -> object:
         if isinstance(value, dict):
-            return {str(name): self._clean(one) for name, one in value.items()}
+            return {str(name): self._clean(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._clean(one) for one in value]
+            return [self._clean(item) for item in value]
         if not isinstance(value, str):
             return value
         for secret in self._secrets:
@@ -60,7 +60,7 @@ def configure(form: LogFormat, *, secrets: Iterable[str] = (), level: int = logg
     ]
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendered(form)],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(form)],
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
@@ -80,7 +80,7 @@ def configure(form: LogFormat, *, secrets: Iterable[str] = (), level: int = logg
     )
 
 
-def _rendered(form: LogFormat) -> list[structlog.typing.Processor]:
+def _renderers(form: LogFormat) -> list[structlog.typing.Processor]:
     if form == "json" or (form == "auto" and not sys.stderr.isatty()):
         return [structlog.processors.JSONRenderer()]
     return [_on_one_line, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
@@ -89,12 +89,12 @@ def _rendered(form: LogFormat) -> list[structlog.typing.Processor]:
 def _on_one_line(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Escape control characters, so that a reader's text cannot control a terminal; a traceback keeps its lines."""
     return {
-        name: _CONTROL.sub(_escaped, value) if isinstance(value, str) and name != "exception" else value
+        name: _CONTROL.sub(_escape, value) if isinstance(value, str) and name != "exception" else value
         for name, value in event.items()
     }
 
 
-def _escaped(character: re.Match[str]) -> str:
+def _escape(character: re.Match[str]) -> str:
     return f"\\x{ord(character[0]):02x}"
 
 
@@ -104,16 +104,16 @@ class QuestionLog:
     def __init__(self, *, with_text: bool) -> None:
         self._with_text = with_text
 
-    def __call__(self, ended: QuestionOutcome) -> None:
+    def __call__(self, event: QuestionOutcome) -> None:
         """Write the line of a question that has ended."""
-        line: dict[str, object] = {"outcome": ended.outcome}
-        if ended.run_id is not None:
-            line |= {"run_id": ended.run_id, "thread": ended.thread_id}
+        line: dict[str, object] = {"outcome": event.outcome}
+        if event.run_id is not None:
+            line |= {"run_id": event.run_id, "thread": event.thread_id}
         if self._with_text:
-            line["question"] = ended.text
-        if ended.error is not None:
-            line |= {"error": type(ended.error).__name__, "detail": str(ended.error)}
-        if (reply := ended.reply) is not None:
+            line["question"] = event.text
+        if event.error is not None:
+            line |= {"error": type(event.error).__name__, "detail": str(event.error)}
+        if (reply := event.reply) is not None:
             line |= {
                 "book": reply["book_id"],
                 "reason": reply["reason"],

@@ -47,9 +47,9 @@ class Application:
         self.home = home
         self.engine = engine
         self.ingest_deps = ingest_deps
-        self.stack = stack  # what is opened later is closed with the rest
-        self.serving = serving  # a server: jobs outlive whoever began them
-        self.watchers: list[Watcher] = []  # told how every question that a server was asked has ended
+        self.stack = stack  # also closes what is opened later
+        self.serving = serving  # True in a server, where a job outlives the request that started it
+        self.watchers: list[Watcher] = []  # called when a question has ended
         self.library = BookLibrary(ledger=ingest_deps.ledger, collections=ingest_deps.collections, settings=settings)
         self.search = HybridSearch(ingest_deps.collections, ingest_deps.ledger, settings.default_book)
         self._runs: dict[AsyncEngine, Runs] = {}
@@ -172,7 +172,7 @@ async def open_application(
     home = find_home(settings.home, create=create)
     async with AsyncExitStack() as stack:
         remote = settings.database_url
-        if remote is None or settings.qdrant_url is None:  # what is embedded has one owner
+        if remote is None or settings.qdrant_url is None:  # embedded parts have one owner
             stack.enter_context(home.owned())
         url = sqlite_url(home.database) if remote is None else database_url(remote.get_secret_value())
         engine = await stack.enter_async_context(open_database(url))

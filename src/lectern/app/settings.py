@@ -18,64 +18,64 @@ from lectern.domain.keys import origin_of
 
 PREFIX = "LECTERN_"
 LEVELS = ("high", "medium", "low")
-UNSEEN = {"KEY", "DATABASE", "LIMITS"}  # words of the variables whose values may hold a secret
+SECRET_WORDS = {"KEY", "DATABASE", "LIMITS"}  # of the names of variables whose values may be secret
 
 
-def _listed(given: object) -> object:
+def _split_list(value: object) -> object:
     """A list as it is written in a variable: separated by commas."""
-    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
-def _networks(given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(str(ipaddress.ip_network(one, strict=False)) for one in given)
+def _networks(networks: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(network, strict=False)) for network in networks)
 
 
-def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
+def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     try:
-        return tuple(origin_of(one) for one in given)
+        return tuple(origin_of(origin) for origin in origins)
     except BadInput as exc:
         raise ValueError(str(exc)) from None
 
 
-def _hosts(given: tuple[str, ...]) -> tuple[str, ...]:
-    for one in given:
-        if not re.fullmatch(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]", one):
-            raise ValueError(f"{one!r} is no host name; write it as in the address, without scheme and port")
-    return tuple(one.lower() for one in given)
+def _hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    for host in hosts:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]", host):
+            raise ValueError(f"{host!r} is no host name; write it as in the address, without scheme and port")
+    return tuple(host.lower() for host in hosts)
 
 
-def _redis(given: SecretStr) -> SecretStr:
-    if not given.get_secret_value().startswith(("redis://", "rediss://")):
+def _redis(url: SecretStr) -> SecretStr:
+    if not url.get_secret_value().startswith(("redis://", "rediss://")):
         raise ValueError("write redis://host:6379/0, or rediss:// with encryption")
-    return given
+    return url
 
 
-def _folders(given: object) -> object:
+def _folders(value: object) -> object:
     """Folders as PATH lists them."""
-    return tuple(part for part in given.split(os.pathsep) if part.strip()) if isinstance(given, str) else given
+    return tuple(part for part in value.split(os.pathsep) if part.strip()) if isinstance(value, str) else value
 
 
-def _bars(given: object) -> object:
+def _bars(value: object) -> object:
     """Three pairs, as they are written in a variable: `0.85/5, 0.75/3, 0.60/2`."""
-    if not isinstance(given, str):
-        return given
-    parts = [part.partition("/") for part in given.split(",")]
+    if not isinstance(value, str):
+        return value
+    parts = [part.partition("/") for part in value.split(",")]
     if len(parts) != len(LEVELS) or not all(slash for _, slash, _ in parts):
         raise ValueError("write what high, medium and low take, as in 0.85/5, 0.75/3, 0.60/2: similarity/chunks")
     return tuple((similarity.strip(), chunks.strip()) for similarity, _, chunks in parts)
 
 
-def _falling(given: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
-    similarities = [1.0, *(similarity for similarity, _ in given)]
-    if sorted(similarities, reverse=True) != similarities or similarities[-1] <= 0 or any(n < 1 for _, n in given):
+def _check_bars(bars: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+    similarities = [1.0, *(similarity for similarity, _ in bars)]
+    if sorted(similarities, reverse=True) != similarities or similarities[-1] <= 0 or any(n < 1 for _, n in bars):
         raise ValueError(
             "similarities must fall from high to low, within 0 and 1, and a level takes one chunk at least"
         )
-    return given
+    return bars
 
 
-Bars = Annotated[tuple[tuple[float, int], ...], NoDecode, BeforeValidator(_bars), AfterValidator(_falling)]
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Bars = Annotated[tuple[tuple[float, int], ...], NoDecode, BeforeValidator(_bars), AfterValidator(_check_bars)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
 
 
@@ -237,7 +237,7 @@ def load_settings() -> Settings:
         return Settings()
     except ValidationError as exc:
         lines = [
-            f"{_variable(error['loc'])}: {error['msg']} ({_shown(error['loc'], error['input'])})"
+            f"{_variable(error['loc'])}: {error['msg']} ({_value_text(error['loc'], error['input'])})"
             for error in exc.errors()
         ]
         raise ConfigError("; ".join(lines)) from None  # the cause would print secrets
@@ -248,16 +248,16 @@ def variables() -> dict[str, str]:
     return {_variable((name,)): field.description or "" for name, field in Settings.model_fields.items()}
 
 
-def _shown(loc: tuple[int | str, ...], value: object) -> str:
-    return "it is not shown" if UNSEEN & set(_variable(loc).split("_")) else f"it is {value!r}"
+def _value_text(loc: tuple[int | str, ...], value: object) -> str:
+    return "it is not shown" if SECRET_WORDS & set(_variable(loc).split("_")) else f"it is {value!r}"
 
 
 def _refuse_unknown() -> None:
-    known = {_variable((name,)) for name in Settings.model_fields}
-    given = {*os.environ, *dotenv_values(ENV_FILE)}
-    unknown = sorted(name for name in given if name.upper().startswith(PREFIX) and name.upper() not in known)
+    known_names = {_variable((name,)) for name in Settings.model_fields}
+    set_names = {*os.environ, *dotenv_values(ENV_FILE)}
+    unknown = sorted(name for name in set_names if name.upper().startswith(PREFIX) and name.upper() not in known_names)
     if unknown:
-        raise ConfigError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        raise ConfigError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known_names))}")
 
 
 def _variable(loc: tuple[int | str, ...]) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn, get_args
 import typer
 
 from lectern.app.commands import Ingest
-from lectern.app.watching import said, watching
+from lectern.app.watching import error_line, watching
 from lectern.cli.options import Direct, Json
 from lectern.cli.remote import run
 from lectern.cli.render import fail, print_json, run_async
@@ -89,8 +89,8 @@ async def _watch(path: Path, order: Ingest, *, direct: bool, json: bool) -> NoRe
             await watch.edits()
             try:
                 await _ingest(later, direct=direct, json=json)
-            except Exception as exc:  # noqa: BLE001  # the next edit may mend it
-                typer.echo(f"lectern: {said(exc)}", err=True)
+            except Exception as exc:  # noqa: BLE001  # the next edit may repair it
+                typer.echo(f"lectern: {error_line(exc)}", err=True)
 
 
 Advance = Callable[[int, int], None]
