@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from sse_starlette import ServerSentEvent
 
 from lectern.api import sse
-from lectern.api.sse import Streams, _named, frame
+from lectern.api.sse import Streams, _name_and_body, frame
 from lectern.domain.errors import Overloaded
 from lectern.domain.keys import LOCAL, Caller
 from lectern.domain.replies import Delta
@@ -221,7 +221,7 @@ def test_a_stored_reply_is_given_after_a_restart(sample_home: Path, tmp_path: Pa
 @settings(max_examples=300, deadline=None)
 def test_no_text_breaks_the_framing(text: str) -> None:
     """Line ends of every kind, `data:` and `event:` in an answer arrive as they were, in one event."""
-    name, body = _named(Delta(text=text)) or ("", {})
+    name, body = _name_and_body(Delta(text=text)) or ("", {})
     sent = frame(name, body, "7").encode().decode()
 
     [event] = events(sent.split("\n"))
@@ -283,7 +283,7 @@ def _wait(done: Any, seconds: float = 5) -> None:
 
 async def test_open_streams_are_capped_and_their_places_given_back() -> None:
     """One more than allowed is refused, of one owner and in all; a stream that ends, however, makes room."""
-    streams = Streams(most=2, most_of_one=1)
+    streams = Streams(max_streams=2, max_per_owner=1)
 
     def caller(owner: str) -> Caller:
         return replace(LOCAL, owner=owner)
@@ -318,7 +318,7 @@ async def test_open_streams_are_capped_and_their_places_given_back() -> None:
 
 async def test_a_silent_stream_ends_when_its_key_is_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it follows, and though nothing happens there: the last event says why, and nothing is left waiting."""
-    monkeypatch.setattr(sse, "LOOKED", 0.02)
+    monkeypatch.setattr(sse, "KEY_CHECK_SECONDS", 0.02)
     revoked, closed = False, False
 
     async def stands(key_id: str) -> bool:

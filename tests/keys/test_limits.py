@@ -15,7 +15,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lectern.api.rate_windows import BAD_KEYS, LEFT_ALONE, Bucket, Limits, ProcessWindows, Windows, limit_headers
+from lectern.api.rate_windows import (
+    MAX_BAD_KEYS,
+    REDIS_RETRY_SECONDS,
+    Limits,
+    MemoryWindows,
+    RateLimit,
+    RateWindows,
+    limit_headers,
+)
 from lectern.domain.errors import TooMany
 from lectern.domain.keys import LOCAL, Caller
 
@@ -41,13 +49,13 @@ class Clock:
 async def arrivals(bursts: list[tuple[float, int]]) -> tuple[list[float], list[tuple[float, bool, int, int]]]:
     """The moments of admitted requests, and how each request stood, for bursts after pauses."""
     clock = Clock()
-    windows = Windows(clock=clock)
+    windows = RateWindows(clock=clock)
     admitted: list[float] = []
     stood = []
     for pause, size in bursts:
         clock.now += pause
         for _ in range(size):
-            standing = await windows.count(Bucket(("key", "k"), MOST))
+            standing = await windows.count(RateLimit(("key", "k"), MOST))
             admitted += [clock.now] if standing.admitted else []
             stood.append((clock.now, standing.admitted, standing.remaining, standing.wait))
     return admitted, stood
@@ -76,8 +84,8 @@ def test_never_more_than_the_limit_in_any_minute(bursts: list[tuple[float, int]]
 async def test_retry_after_is_true() -> None:
     """Who waits as long as was said gets in; who waits a second less does not."""
     clock = Clock()
-    windows = Windows(clock=clock)
-    bucket = Bucket(("key", "k"), 3)
+    windows = RateWindows(clock=clock)
+    bucket = RateLimit(("key", "k"), 3)
     for _ in range(3):
         await windows.count(bucket)
         clock.now += 10.3
@@ -94,7 +102,7 @@ async def test_retry_after_is_true() -> None:
 async def test_buckets_that_nobody_uses_are_forgotten() -> None:
     """A million addresses do not stay in memory."""
     clock = Clock()
-    store = ProcessWindows(clock)
+    store = MemoryWindows(clock)
     for number in range(1000):
         await store.acquire_entry(f"peer {number}", 5, 60)
     clock.now += 61
@@ -103,7 +111,7 @@ async def test_buckets_that_nobody_uses_are_forgotten() -> None:
     assert len(store._hits) == 1
 
 
-async def test_a_key_is_counted_whatever_its_address(windows: Windows) -> None:
+async def test_a_key_is_counted_whatever_its_address(windows: RateWindows) -> None:
     """Many addresses share a key's limit; two keys, and two addresses without keys, do not share one."""
     limits = Limits(windows, 4, 2)
     admitted = [await limits.admit(KEY, f"1.1.1.{number}") for number in range(5)]
@@ -115,7 +123,7 @@ async def test_a_key_is_counted_whatever_its_address(windows: Windows) -> None:
         assert standing.remaining == 3
 
 
-async def test_a_reader_has_a_share_of_the_keys_limit(windows: Windows) -> None:
+async def test_a_reader_has_a_share_of_the_keys_limit(windows: RateWindows) -> None:
     """One reader stops at its own limit, all together at the key's; a visitor without a token counts by address."""
     limits = Limits(windows, 6, 3)
 
@@ -131,7 +139,7 @@ async def test_a_reader_has_a_share_of_the_keys_limit(windows: Windows) -> None:
     assert await admitted("b", "2.2.2.2", 5) == 0
 
 
-async def test_a_full_key_takes_nothing_of_a_readers_share(windows: Windows) -> None:
+async def test_a_full_key_takes_nothing_of_a_readers_share(windows: RateWindows) -> None:
     """A request that is refused by one bucket is counted in none."""
     limits = Limits(windows, 2, 2)
     reader = Caller(owner="o", rights=KEY.rights, books=None, key_id="k", reader="r")
@@ -141,13 +149,13 @@ async def test_a_full_key_takes_nothing_of_a_readers_share(windows: Windows) -> 
 
     assert refused
     assert not refused.admitted
-    assert (await windows.count(Bucket(("reader", "k", "r"), 2))).remaining == 1
+    assert (await windows.count(RateLimit(("reader", "k", "r"), 2))).remaining == 1
 
 
-async def test_bad_keys_are_limited_by_address(windows: Windows) -> None:
+async def test_bad_keys_are_limited_by_address(windows: RateWindows) -> None:
     """So many from one address, then a wait; another address is not concerned; with limits off none of it."""
     limits = Limits(windows, 100, 30)
-    for _ in range(BAD_KEYS):
+    for _ in range(MAX_BAD_KEYS):
         await limits.refuse_guessing("1.1.1.1")
 
     with pytest.raises(TooMany, match="bad keys"):
@@ -158,9 +166,9 @@ async def test_bad_keys_are_limited_by_address(windows: Windows) -> None:
     assert await off.admit(KEY, "1.1.1.1") is None
 
 
-async def test_headers_say_how_a_caller_stands(windows: Windows) -> None:
+async def test_headers_say_how_a_caller_stands(windows: RateWindows) -> None:
     """The four of the draft."""
-    standing = await windows.count(Bucket(("key", "k"), 100))
+    standing = await windows.count(RateLimit(("key", "k"), 100))
 
     assert dict(limit_headers(standing)) == {
         b"ratelimit-limit": b"100",
@@ -175,13 +183,13 @@ async def test_without_redis_each_process_counts_for_itself(caplog: pytest.LogCa
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    windows = Windows(f"redis://:hunter2@127.0.0.1:{port}/0")
+    windows = RateWindows(f"redis://:hunter2@127.0.0.1:{port}/0")
     begun = time.monotonic()
-    stood = [await windows.count(Bucket(("key", "k"), 3)) for _ in range(5)]
+    stood = [await windows.count(RateLimit(("key", "k"), 3)) for _ in range(5)]
     await windows.close()
 
     assert [one.admitted for one in stood] == [True] * 3 + [False] * 2
-    assert time.monotonic() - begun < LEFT_ALONE
+    assert time.monotonic() - begun < REDIS_RETRY_SECONDS
     assert len(caplog.records) == 1
     assert "LECTERN_LIMITS_URL" in caplog.text
     assert "hunter2" not in caplog.text
@@ -192,9 +200,9 @@ async def test_a_redis_that_hangs_costs_one_request_half_a_second() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(5)
-        windows = Windows(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        windows = RateWindows(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
         begun = time.monotonic()
-        stood = [await windows.count(Bucket(("key", "k"), 3)) for _ in range(20)]
+        stood = [await windows.count(RateLimit(("key", "k"), 3)) for _ in range(20)]
         await windows.close()
 
     assert sum(1 for one in stood if one.admitted) == 3
@@ -222,13 +230,13 @@ def redis_server(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(params=["process", "redis"])
-async def windows(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Windows]:
+async def windows(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[RateWindows]:
     """Counts in memory and, where there is one, in a real Redis."""
     with contextlib.ExitStack() as stack:
         if request.param == "redis" and REDIS is None:
             pytest.skip(NO_REDIS)
         url = stack.enter_context(redis_server(tmp_path)) if request.param == "redis" else None
-        made = Windows(url)
+        made = RateWindows(url)
         yield made
         await made.close()
 
@@ -237,8 +245,8 @@ async def windows(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 async def test_two_processes_share_one_limit_in_redis(tmp_path: Path) -> None:
     """Of 300 requests at two servers at once exactly 100 are admitted; when Redis goes, each counts on."""
     with redis_server(tmp_path) as url:
-        one, other = Windows(url), Windows(url)
-        bucket = Bucket(("key", "k"), MOST)
+        one, other = RateWindows(url), RateWindows(url)
+        bucket = RateLimit(("key", "k"), MOST)
         stood = await asyncio.gather(*((one, other)[number % 2].count(bucket) for number in range(300)))
         assert sum(1 for standing in stood if standing.admitted) == MOST
 

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from lectern.api.addresses import networks
 from lectern.api.auth import CALLER, Authenticator
 from lectern.api.gate import Gate
-from lectern.api.rate_windows import BAD_KEYS, Limits, Windows
+from lectern.api.rate_windows import MAX_BAD_KEYS, Limits, RateWindows
 from lectern.api.readers import Readers
 from lectern.domain.keys import KeyRequest
 from lectern.store.keys import SqlKeys
@@ -90,10 +90,10 @@ def test_many_bad_keys_from_one_address_are_slowed_down(limited: Site) -> None:
     """K5: after so many the answer is to wait; a claimed address helps nothing, and a good key is not concerned."""
     codes = [
         limited.call("GET", "/books", headers={"X-API-Key": f"guess{number}", "X-Forwarded-For": f"9.9.9.{number}"})
-        for number in range(BAD_KEYS + 5)
+        for number in range(MAX_BAD_KEYS + 5)
     ]
 
-    assert [got.status_code for got in codes] == [401] * BAD_KEYS + [429] * 5
+    assert [got.status_code for got in codes] == [401] * MAX_BAD_KEYS + [429] * 5
     assert int(codes[-1].headers["retry-after"]) > 0
     assert limited.call("GET", "/books", "alpha").status_code == 200
     assert limited.call("GET", "/books").status_code == 401
@@ -122,8 +122,10 @@ async def gate(folder: Path, *, most: int, proxies: tuple[str, ...] = (), local:
     """The gate alone, and its keys; requests come from 127.0.0.1."""
     async with fresh_database("sqlite", folder) as engine:
         keys = SqlKeys(engine)
-        door, limits = Authenticator(keys, Readers(keys), local), Limits(Windows(), most, 2)
-        app = Gate(whoever, door=door, limits=limits, proxies=networks(proxies), unguarded=frozenset())
+        authenticator, limits = Authenticator(keys, Readers(keys), local), Limits(RateWindows(), most, 2)
+        app = Gate(
+            whoever, authenticator=authenticator, limits=limits, proxies=networks(proxies), unguarded=frozenset()
+        )
         transport = httpx.ASGITransport(app, client=("127.0.0.1", 5))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield client, keys
@@ -181,6 +183,6 @@ async def test_a_wrong_page_counts_as_a_bad_key(tmp_path: Path) -> None:
     wanted = KeyRequest(name="w", kind="publishable", books=frozenset({"b"}), origins=frozenset({PAGE}))
     async with gate(tmp_path, most=5) as (client, keys):
         key = (await keys.create(wanted)).text
-        got = [(await client.get("/x", headers={"X-API-Key": key})).status_code for _ in range(BAD_KEYS + 1)]
+        got = [(await client.get("/x", headers={"X-API-Key": key})).status_code for _ in range(MAX_BAD_KEYS + 1)]
 
-    assert got == [403] * BAD_KEYS + [429]
+    assert got == [403] * MAX_BAD_KEYS + [429]

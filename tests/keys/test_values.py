@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lectern.api.addresses import is_loopback, networks, peer_of
-from lectern.api.readers import LIVES, Readers
+from lectern.api.readers import TOKEN_LIFETIME_SECONDS, Readers
 from lectern.app.settings import load_settings
 from lectern.domain.errors import BadInput, ConfigError
 from lectern.domain.keys import KeyRequest, origin_of
@@ -130,8 +130,8 @@ async def test_a_token_ends_after_thirty_days(keys: SqlKeys) -> None:
     token = await Readers(keys, clock=lambda: 1000.0).token("one")
 
     assert token.expires_at == "1970-01-31T00:16:40.000Z"
-    assert await Readers(keys, clock=lambda: 1000.0 + LIVES - 1).reader("one", token.text)
-    assert await Readers(keys, clock=lambda: 1000.0 + LIVES).reader("one", token.text) is None
+    assert await Readers(keys, clock=lambda: 1000.0 + TOKEN_LIFETIME_SECONDS - 1).reader("one", token.text)
+    assert await Readers(keys, clock=lambda: 1000.0 + TOKEN_LIFETIME_SECONDS).reader("one", token.text) is None
 
 
 def scope(client: str | None, *forwarded: str) -> dict[str, Any]:

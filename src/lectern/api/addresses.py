@@ -1,5 +1,5 @@
-"""Who is at the other end of a connection. The address that the socket says is believed; what a header says is believed
-only from proxies that the operator listed, because everybody can write a header."""
+"""The address of the client of a request. The socket's address is trusted. `X-Forwarded-For` is trusted only from
+proxies that the operator listed, because any client can send that header."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from starlette.types import Scope
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-HOUSEHOLD = 64  # bits: one IPv6 customer has at least such a network, and could take any address of it
+IPV6_PREFIX_BITS = 64  # one IPv6 customer has at least such a network, and can use any address in it
 UNKNOWN = "unknown"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """Whether only this machine can reach a server that listens on this host."""
     address = _address(host.strip("[]"))
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def networks(proxies: Sequence[str]) -> tuple[Network, ...]:
-    """Listed proxies, ready to compare with."""
+    """The networks of the listed proxies."""
     return tuple(ipaddress.ip_network(proxy, strict=False) for proxy in proxies)
 
 
 def peer_of(scope: Scope, proxies: Sequence[Network]) -> str:
-    """The address that a request is counted under: the last one on its way that is no listed proxy."""
+    """The address that a request is counted under: the last hop that is not a listed proxy."""
     client = scope.get("client")
     address = _address(client[0]) if client else None
     if address is None:
         return UNKNOWN
-    for named in reversed(_forwarded(scope)):
-        if not _listed(address, proxies):
+    for hop in reversed(_forwarded(scope)):
+        if not _is_proxy(address, proxies):
             break
-        before = _address(named)
-        if before is None:  # a proxy wrote nonsense: it is the last one that we know
+        previous = _address(hop)
+        if previous is None:  # the proxy sent no valid address, so the proxy's own is the last one known
             break
-        address = before
-    return _counted(address)
+        address = previous
+    return _counted_address(address)
 
 
 def _forwarded(scope: Scope) -> list[str]:
-    """What X-Forwarded-For says, all such headers in order."""
+    """The addresses in all X-Forwarded-For headers, in order."""
     values = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
     return [part.strip() for part in ",".join(values).split(",")] if values else []
 
 
-def _listed(address: Address, proxies: Sequence[Network]) -> bool:
+def _is_proxy(address: Address, proxies: Sequence[Network]) -> bool:
     return any(address.version == network.version and address in network for network in proxies)
 
 
-def _counted(address: Address) -> str:
+def _counted_address(address: Address) -> str:
     if isinstance(address, ipaddress.IPv4Address) or address.is_loopback:
         return str(address)
-    return str(ipaddress.ip_network((address, HOUSEHOLD), strict=False))
+    return str(ipaddress.ip_network((address, IPV6_PREFIX_BITS), strict=False))
 
 
 def _address(text: str) -> Address | None:

@@ -1,4 +1,5 @@
-"""Who asks. Decided once, before any route is looked for; whatever is wrong with a key, the answer is the same."""
+"""Finds out who sends a request, once, before it reaches a route. Every bad key gets the same answer, whatever is wrong
+with it."""
 
 from __future__ import annotations
 
@@ -14,46 +15,48 @@ from lectern.domain.errors import BadKey, WrongOrigin
 from lectern.domain.keys import LOCAL, Caller, Key
 from lectern.store.keys import SqlKeys
 
-CALLER = "lectern.caller"  # where the scope of a request has its caller
-READER = "send the token of a reader as `X-Reader-Token`; POST /readers gives one, and another when it has expired"
-MALFORMED = ""  # what was sent as a key and cannot be one
+CALLER = "lectern.caller"  # the key of the caller in the ASGI scope
+READER_NEEDED = (
+    "send the token of a reader as `X-Reader-Token`; POST /readers gives one, and another when it has expired"
+)
+MALFORMED = ""  # stands for a key that cannot be valid
 _BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="A key, once one exists.")
 _HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="apiKey", description="The same, in a header.")
 
 
 async def caller_of(
     request: Request,
-    # these two only describe what the gate has looked at already
+    # these two only describe the headers, which the gate has checked already
     _bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
     _header: Annotated[str | None, Security(_HEADER)],
 ) -> Caller:
-    """The caller behind a request; without the gate before it there is none, and the request fails."""
+    """The caller of a request. The gate sets it; without the gate the request fails."""
     caller: Caller = request.scope[CALLER]
     return caller
 
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Lets callers in."""
+    """Finds the caller of a request by its key and its reader token."""
 
     keys: SqlKeys
     readers: Readers
-    local: bool  # only this machine can reach the server: nobody needs a key while none exists
+    local: bool  # only this machine can reach the server: no key is needed while none exists
 
     async def caller(self, headers: Headers) -> Caller:
-        """Whoever sent these headers."""
+        """The caller who sent these headers."""
         if self.local and not await self.keys.exist():
             return LOCAL
         text = key_in(headers)
         key = await self.keys.verified(text) if text else None
         if key is None:
             raise BadKey(key_sent=text is not None)
-        caller = _holder(key) if key.kind == "secret" else await self._visitor(key, headers)
+        caller = _key_caller(key) if key.kind == "secret" else await self._publishable_caller(key, headers)
         await self.keys.note_use(key)
         return caller
 
-    async def _visitor(self, key: Key, headers: Headers) -> Caller:
-        """Whoever uses a publishable key: a reader, where the token is good."""
+    async def _publishable_caller(self, key: Key, headers: Headers) -> Caller:
+        """The caller behind a publishable key: a reader if the token is valid."""
         if _page_origins(headers).isdisjoint(key.origins):
             raise WrongOrigin("this key is for pages of other origins; its operator can make one for this page's")
         token = headers.get(TOKEN_HEADER)
@@ -69,13 +72,13 @@ class Authenticator:
 
 
 def key_in(headers: Headers) -> str | None:
-    """The one key that was sent: None where there is none, `MALFORMED` where it is unclear which one is meant."""
-    given = {_bearer_key(value) for value in headers.getlist("authorization")}
-    given |= {value.strip() for value in headers.getlist("x-api-key")}
-    if not given:
+    """The key in the headers. None if there is none, `MALFORMED` if it cannot be valid or there are several."""
+    keys = {_bearer_key(value) for value in headers.getlist("authorization")}
+    keys |= {value.strip() for value in headers.getlist("x-api-key")}
+    if not keys:
         return None
-    text = given.pop()
-    return text if not given and text.isascii() else MALFORMED
+    text = keys.pop()
+    return text if not keys and text.isascii() else MALFORMED
 
 
 def _bearer_key(value: str) -> str:
@@ -83,13 +86,13 @@ def _bearer_key(value: str) -> str:
     return text.strip() if scheme.lower() == "bearer" else MALFORMED
 
 
-def _holder(key: Key) -> Caller:
+def _key_caller(key: Key) -> Caller:
     return Caller(owner=key.owner, rights=key.rights, books=key.books, key_id=key.key_id)
 
 
 def _page_origins(headers: Headers) -> frozenset[str]:
-    """Where the page that asks comes from. A browser leaves the origin out when it reads from the page's own server;
-    then it is the one that was asked, in either scheme, because a proxy may have taken the encryption off."""
+    """The possible origins of the page that sent a request. A browser sends no origin when it reads from the page's own
+    server; then the origin is this host, in either scheme, because a proxy may have ended TLS."""
     if (origin := headers.get("origin")) is not None:
         return frozenset({origin})
     if headers.get("sec-fetch-site") == "same-origin":

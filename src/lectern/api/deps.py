@@ -1,4 +1,4 @@
-"""What routes are given: the Lectern, and who asks with which rights."""
+"""The dependencies of routes: the Lectern, its parts, and the caller with the right that a route needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request
 
-from lectern.api.auth import READER, caller_of
+from lectern.api.auth import READER_NEEDED, caller_of
 from lectern.api.sse import Streams
 from lectern.app.lectern import Lectern
 from lectern.conversations.runs import Runs
@@ -26,25 +26,25 @@ async def lectern_of(request: Request) -> Lectern:
 LecternDep = Annotated[Lectern, Depends(lectern_of)]
 
 
-async def talk_of(lectern: LecternDep) -> Conversations:
-    """Its conversations."""
+async def conversations_of(lectern: LecternDep) -> Conversations:
+    """The conversations of the Lectern."""
     return lectern.app.conversations
 
 
 async def runs_of(lectern: LecternDep) -> Runs:
-    """Its runs."""
+    """The runs of the Lectern."""
     return lectern.app.runs
 
 
 async def streams_of(request: Request) -> Streams:
-    """The streams that are open."""
+    """The open streams of the application."""
     streams = request.app.state.streams
     assert isinstance(streams, Streams)
     return streams
 
 
 StreamsDep = Annotated[Streams, Depends(streams_of)]
-TalkDep = Annotated[Conversations, Depends(talk_of)]
+ConversationsDep = Annotated[Conversations, Depends(conversations_of)]
 RunsDep = Annotated[Runs, Depends(runs_of)]
 
 
@@ -53,7 +53,7 @@ def _needs(right: Right) -> Callable[[Caller], Awaitable[Caller]]:
         if right not in caller.rights:
             raise Forbidden(f"this key lacks the right {right!r}; ask the operator for one that has it")
         if right == "chat" and caller.nameless:
-            raise Unauthorised(READER)
+            raise Unauthorised(READER_NEEDED)
         return caller
 
     return caller

@@ -1,5 +1,5 @@
-"""What the routes cannot say of themselves in `openapi.json`: the headers that the guards before them add to responses.
-A client that is written from the description alone knows when to ask again, and what to tell an operator."""
+"""Adds the response headers to `openapi.json`. The middleware sets most of them, so the routes cannot declare them. A
+client that is written from the description alone then knows when to retry, and which id to report."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ HEADERS: dict[str, tuple[dict[str, Any], str]] = {
     "RateLimit-Reset": (_COUNT, "Seconds until the oldest request of the window no longer counts."),
     "RateLimit-Policy": (_TEXT, "The limit and its window in seconds, as in `100;w=60`."),
 }
-LIMITS = tuple(name for name in HEADERS if name.startswith("RateLimit"))
-WAITING, UNKNOWN = ("429", "503"), "401"
-OWN = {  # of one operation, where it succeeds
+LIMIT_HEADERS = tuple(name for name in HEADERS if name.startswith("RateLimit"))
+RETRY_STATUSES, UNAUTHORIZED = ("429", "503"), "401"
+OPERATION_HEADERS = {  # of one operation, when it succeeds
     ("chatRun", "200"): "X-Run-ID",
     ("readThread", "200"): "ETag",
     ("editThread", "200"): "ETag",
@@ -31,32 +31,33 @@ OWN = {  # of one operation, where it succeeds
 
 
 def describe_headers(app: FastAPI) -> None:
-    """Have the description name every header of ours, for each operation and status."""
-    plain = app.openapi
+    """Make the application's OpenAPI description list `HEADERS`, for each operation and status."""
+    original = app.openapi
 
-    def described() -> dict[str, Any]:
+    def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
-            made = plain()
-            made.setdefault("components", {})["headers"] = {
-                name: {"schema": schema, "description": said} for name, (schema, said) in HEADERS.items()
+            description = original()
+            description.setdefault("components", {})["headers"] = {
+                name: {"schema": schema, "description": text} for name, (schema, text) in HEADERS.items()
             }
-            for methods in made["paths"].values():
+            for methods in description["paths"].values():
                 for operation in methods.values():
                     for status, response in operation["responses"].items():
-                        named = _headers(operation, status)
-                        response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in named}
-        assert app.openapi_schema is not None  # FastAPI keeps what it made
+                        names = _headers(operation, status)
+                        response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+        assert app.openapi_schema is not None  # FastAPI stores it
         return app.openapi_schema
 
-    app.openapi = described  # type: ignore[method-assign]  # FastAPI's own way to extend it
+    app.openapi = describe  # type: ignore[method-assign]  # FastAPI's own way to extend it
 
 
 def _headers(operation: dict[str, Any], status: str) -> list[str]:
     names = ["X-Request-ID"]
-    if operation.get("security") and status != UNKNOWN:
-        names += LIMITS
-    if status in WAITING:
+    if operation.get("security") and status != UNAUTHORIZED:
+        names += LIMIT_HEADERS
+    if status in RETRY_STATUSES:
         names.append("Retry-After")
-    if status == UNKNOWN:
+    if status == UNAUTHORIZED:
         names.append("WWW-Authenticate")
-    return [*names, *([own] if (own := OWN.get((operation["operationId"], status))) else [])]
+    header = OPERATION_HEADERS.get((operation["operationId"], status))
+    return [*names, header] if header else names

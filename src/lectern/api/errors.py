@@ -1,4 +1,4 @@
-"""Errors as HTTP: `application/problem+json`, one shape, nothing about the inside of the server."""
+"""Errors as HTTP responses: always `application/problem+json`, without details of the server's internals."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lectern.domain.errors import BadInput, LecternError, RateLimited, TooMany, 
 from lectern.schemas.common import Problem
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER = 5.0  # seconds, where nobody said how long it will take
-WAITING_HELPS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
+DEFAULT_RETRY_AFTER = 5.0  # seconds, if the error does not say how long to wait
+RETRY_STATUSES = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def problem_body(exc: LecternError) -> Problem:
-    """One of our errors in the shape that every error has."""
+    """An error of Lectern as the body of a problem response."""
     field = exc.field if isinstance(exc, BadInput) else None
     return Problem(
         title=HTTPStatus(exc.status).phrase,
@@ -36,27 +36,27 @@ def problem(
     status: int,
     detail: str,
     field: str | None = None,
-    retry_after: float = RETRY_AFTER,
+    retry_after: float = DEFAULT_RETRY_AFTER,
     kind: type[LecternError] | None = None,
 ) -> JSONResponse:
-    """One problem as a response; one that waiting may mend says how long, one that a key may mend says so."""
+    """A problem as a response. It says how long to wait if waiting helps, and how to send a key if one is missing."""
     code = error_code(kind) if kind is not None else None
     body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, field=field, code=code)
-    headers = {"Retry-After": str(math.ceil(retry_after))} if status in WAITING_HELPS else {}
+    headers = {"Retry-After": str(math.ceil(retry_after))} if status in RETRY_STATUSES else {}
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse(body.model_dump(), status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def problem_of(exc: LecternError, status: int | None = None) -> JSONResponse:
-    """One of our errors as a response, under its own status unless another is given."""
+    """An error of Lectern as a response, with the error's status unless another is given."""
     field = exc.field if isinstance(exc, BadInput) else None
-    wait = exc.retry_after if isinstance(exc, RateLimited | TooMany) else RETRY_AFTER
+    wait = exc.retry_after if isinstance(exc, RateLimited | TooMany) else DEFAULT_RETRY_AFTER
     return problem(status or exc.status, str(exc), field, wait, type(exc))
 
 
-def _unread(error: dict[str, Any]) -> str | None:
-    """What to say of a body that is no JSON object at all."""
+def _body_problem(error: dict[str, Any]) -> str | None:
+    """The message for a body that is not a JSON object; None for every other error."""
     if error["type"] == "json_invalid":
         return f"the body is no valid JSON: {error.get('ctx', {}).get('error', 'it cannot be read')}"
     if tuple(error["loc"]) == ("body",):
@@ -64,8 +64,8 @@ def _unread(error: dict[str, Any]) -> str | None:
     return None
 
 
-def _in_words(error: Mapping[str, Any]) -> str:
-    """What is wrong, for people: the validator speaks of items where there are characters."""
+def _message(error: Mapping[str, Any]) -> str:
+    """What is wrong, in plain words: the validator says "items" of a string's characters."""
     limits = error.get("ctx", {})
     if error["type"] in ("too_short", "string_too_short") and isinstance(error["input"], str):
         return f"must have at least {limits['min_length']} character{'s' * (limits['min_length'] != 1)}"
@@ -77,7 +77,7 @@ def _in_words(error: Mapping[str, Any]) -> str:
 
 
 def install(app: FastAPI) -> None:
-    """Give every error of the application this shape."""
+    """Register the handlers that turn the application's errors into problem responses."""
 
     @app.exception_handler(LecternError)
     async def lectern_error(_: Request, exc: LecternError) -> JSONResponse:
@@ -86,28 +86,28 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def validation_error(_: Request, exc: RequestValidationError) -> JSONResponse:
         first = exc.errors()[0]
-        if (unread := _unread(first)) is not None:
-            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, unread, kind=BadInput)
+        if (detail := _body_problem(first)) is not None:
+            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, kind=BadInput)
         field = ".".join(str(part) for part in first["loc"][1:]) or None
-        detail = f"{field}: {_in_words(first)}" if field else _in_words(first)
+        detail = f"{field}: {_message(first)}" if field else _message(first)
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field, kind=BadInput)
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, exc: HTTPException) -> JSONResponse:
-        if exc.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that it cannot decode
-            said = "the body is not JSON in UTF-8; send it so"
-            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, said, kind=BadInput)
+        if exc.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's status for a body that it cannot decode
+            text = "the body is not JSON in UTF-8; send it so"
+            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, text, kind=BadInput)
         headers = exc.headers or {}
         detail = str(exc.detail)
         if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             detail = "this path takes another method; /docs describes the API"
         elif detail == HTTPStatus.NOT_FOUND.phrase:
             detail = "nothing is at this path; /docs lists what there is"
-        answer = problem(exc.status_code, detail)
-        answer.headers.update(headers)
-        return answer
+        response = problem(exc.status_code, detail)
+        response.headers.update(headers)
+        return response
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, __: Exception) -> JSONResponse:
-        said = "something went wrong on the server; its log has the details"
-        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, said, kind=Unexpected)
+        text = "something went wrong on the server; its log has the details"
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, text, kind=Unexpected)

@@ -1,5 +1,5 @@
-"""The gate before every route: who asks, and whether they may ask now. Routes that are added later stand behind it by
-themselves; what needs no key is listed. Plain ASGI, so that streams pass untouched."""
+"""The gate before the routes: it finds the caller of a request and applies the rate limit. A new route is guarded
+unless its path is listed here. It is plain ASGI, so that streams are not buffered."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lectern.api.addresses import Network, peer_of
 from lectern.api.auth import CALLER, Authenticator
 from lectern.api.errors import problem_of
-from lectern.api.rate_windows import Limits, Standing, limit_headers, too_many
+from lectern.api.rate_windows import Limits, LimitState, limit_headers, too_many
 from lectern.domain.errors import BadKey, LecternError, WrongOrigin
 from lectern.domain.keys import Caller
 
-OPEN = frozenset({"/health/live", "/health/ready", "/openapi.json", "/docs"})
-OWN_DOOR = "/local/"  # commands of this machine, who have a token of their own
-UNCOUNTED = frozenset({"/metrics"})
+OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json", "/docs"})
+LOCAL_PREFIX = "/local/"  # commands on this machine, which use the local token instead of a key
+UNLIMITED_PATHS = frozenset({"/metrics"})
 
 
 def page_files(web: Path) -> dict[str, str]:
-    """The page's files by their paths on the server."""
+    """The files of the web page by their paths on the server."""
     names = [file.relative_to(web).as_posix() for file in web.rglob("*") if file.is_file()]
     files = {f"/{name}": name for name in names}
     return files | {
@@ -31,63 +31,63 @@ def page_files(web: Path) -> dict[str, str]:
 
 
 def unguarded_paths(web: Path) -> frozenset[str]:
-    """What needs no key and is not counted: health, the API's description, and the page's files."""
-    return OPEN | page_files(web).keys()
+    """The paths that need no key and have no rate limit: health, the API's description, and the page's files."""
+    return OPEN_PATHS | page_files(web).keys()
 
 
 class Gate:
-    """Lets a request through with its caller, or answers it with a problem."""
+    """Passes a request on with its caller, or answers it with a problem."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
-        door: Authenticator,
+        authenticator: Authenticator,
         limits: Limits,
         proxies: Sequence[Network],
         unguarded: frozenset[str],
     ) -> None:
         self._app = app
-        self._door, self._limits = door, limits
+        self._authenticator, self._limits = authenticator, limits
         self._proxies, self._unguarded = proxies, unguarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in self._unguarded or scope["path"].startswith(OWN_DOOR):
+        if scope["type"] != "http" or scope["path"] in self._unguarded or scope["path"].startswith(LOCAL_PREFIX):
             await self._app(scope, receive, send)
             return
         peer = peer_of(scope, self._proxies)
-        standing: Standing | None = None
+        state: LimitState | None = None
         try:
             caller = await self._caller(scope, peer)
-            if scope["path"] not in UNCOUNTED:
-                standing = await self._limits.admit(caller, peer)
-            if standing is not None and not standing.admitted:
-                raise too_many(standing)
+            if scope["path"] not in UNLIMITED_PATHS:
+                state = await self._limits.admit(caller, peer)
+            if state is not None and not state.admitted:
+                raise too_many(state)
         except LecternError as exc:
-            await problem_of(exc)(scope, receive, _marked(send, standing))
+            await problem_of(exc)(scope, receive, _with_limit_headers(send, state))
             return
         scope[CALLER] = caller
-        await self._app(scope, receive, _marked(send, standing))
+        await self._app(scope, receive, _with_limit_headers(send, state))
 
     async def _caller(self, scope: Scope, peer: str) -> Caller:
         try:
-            return await self._door.caller(Headers(scope=scope))
+            return await self._authenticator.caller(Headers(scope=scope))
         except (BadKey, WrongOrigin) as exc:
             if not isinstance(exc, BadKey) or exc.key_sent:
                 await self._limits.refuse_guessing(peer)
             raise
 
 
-def _marked(send: Send, standing: Standing | None) -> Send:
-    """Say with the response how the caller stands."""
-    if standing is None:
+def _with_limit_headers(send: Send, state: LimitState | None) -> Send:
+    """Add the rate limit headers to the response."""
+    if state is None:
         return send
-    extra = limit_headers(standing)
+    extra = limit_headers(state)
 
-    async def marked(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message["headers"], *extra]
         await send(message)
 
-    return marked
+    return send_with_headers

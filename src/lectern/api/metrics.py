@@ -1,4 +1,5 @@
-"""What a server counts, in Prometheus' text form. One registry an application, so that two in a process do not meet."""
+"""The metrics of a server, in Prometheus' text format. Each application has its own registry, so that two applications
+in one process do not share counters."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from lectern.jobs.runner import Jobs
 from lectern.version import __version__
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+BUCKET_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """Counters of one application."""
+    """The counters of one application."""
 
     def __init__(self, runs: Runs, jobs: Jobs) -> None:
         self.registry = CollectorRegistry()
@@ -27,14 +28,14 @@ class Metrics:
             "lectern_http_request_seconds",
             "From request to last byte.",
             ["route"],
-            buckets=SECONDS,
+            buckets=BUCKET_SECONDS,
             registry=self.registry,
         )
         self._questions = Counter(
             "lectern_questions", "Questions by how they ended.", ["outcome"], registry=self.registry
         )
         self._question_seconds = Histogram(
-            "lectern_question_seconds", "From question to reply.", buckets=SECONDS, registry=self.registry
+            "lectern_question_seconds", "From question to reply.", buckets=BUCKET_SECONDS, registry=self.registry
         )
         self._tokens = Counter("lectern_tokens", "Tokens that models used.", registry=self.registry)
         self._jobs = Counter("lectern_jobs", "Ingestions by how they ended.", ["status"], registry=self.registry)
@@ -44,22 +45,22 @@ class Metrics:
         jobs.watchers.append(self.job)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One request was answered."""
+        """Count a request that was answered."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def question(self, ended: QuestionOutcome) -> None:
-        """One question has its reply, or will have none."""
-        self._questions.labels(ended.outcome).inc()
-        if (reply := ended.reply) is not None:
+    def question(self, run: QuestionOutcome) -> None:
+        """Count a question that has ended, with or without a reply."""
+        self._questions.labels(run.outcome).inc()
+        if (reply := run.reply) is not None:
             self._question_seconds.observe(float(reply["total_time_ms"]) / 1000)
             self._tokens.inc(int(reply["tokens_used"]))
 
     def job(self, job: IngestionJob) -> None:
-        """One ingestion ended."""
+        """Count an ingestion that has ended."""
         self._jobs.labels(job.status).inc()
         self._embedded.inc(job.chunks_embedded)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)

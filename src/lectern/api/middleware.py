@@ -1,8 +1,8 @@
-"""What stands before every route: whose name the server answers to, how large a request may be, and the headers that
-keep a browser honest. Plain ASGI, so that streams pass untouched.
+"""Middleware: the allowed host names, the size of a request, the security headers, and request ids with metrics. All of
+it is plain ASGI, so that streams are not buffered.
 
-Every request has an id: the caller's, if it is a plain one, else ours. It comes back in the response and stands in
-every log line of the request and of the run it began. Plain ASGI, so that streams pass untouched.
+A request keeps the id that its caller sent if it matches `_PLAIN_ID`; otherwise it gets a new one. The id is in the
+response and in the log lines of the request and of the run that it starts.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lectern.api.errors import problem
 from lectern.api.metrics import Metrics
 
-HEADERS = {
+SECURITY_HEADERS = {
     b"content-security-policy": b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'",
     b"x-content-type-options": b"nosniff",
     b"referrer-policy": b"no-referrer",
 }
-HEADER = b"x-request-id"
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_PLAIN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+REQUEST_ID_HEADER = b"x-request-id"
+KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_PLAIN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
-class SafeHeaders:
-    """Adds the headers to every response, a refusal's too."""
+class SecurityHeaders:
+    """Adds the security headers to responses, refusals included."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and mark the response."""
+        """Pass the request on and add the headers to the response."""
 
-        async def marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
-                extra = [(name, value) for name, value in HEADERS.items() if name not in present]
+                extra = [(name, value) for name, value in SECURITY_HEADERS.items() if name not in present]
                 message["headers"] = [*message["headers"], *extra]
             await send(message)
 
-        await self._app(scope, receive, marked)
+        await self._app(scope, receive, send_with_headers)
 
 
-class KnownHosts:
-    """Refuses a request that was meant for another name: a DNS name rebound to this machine must not read books."""
+class AllowedHosts:
+    """Refuses a request for another host name, so that a DNS name rebound to this machine cannot read books."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what was meant for us."""
+        """Pass the request on if its host name is allowed."""
         if scope["type"] == "http" and _host(scope) not in self._hosts:
             refusal = problem(
                 400, "this server does not answer to that host name; its operator can add it to LECTERN_HOSTS"
@@ -73,54 +73,55 @@ def _host(scope: Scope) -> str:
 
 
 class BodyLimit:
-    """Refuses a body that says it is too large, in the one shape of an error; one that lies is cut off later."""
+    """Refuses a request whose Content-Length is too large, with a problem response. `RequestBodyLimitMiddleware` stops
+    a body that is too large when its Content-Length is missing or wrong."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self._app = app
-        self._most = most
+        self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what fits."""
-        said = next((value for name, value in scope.get("headers", ()) if name == b"content-length"), b"")
-        if said.isdigit() and int(said[:12]) > self._most:
-            await problem(413, f"a request may have {self._most} bytes")(scope, receive, send)
+        """Pass the request on if it is small enough."""
+        length = next((value for name, value in scope.get("headers", ()) if name == b"content-length"), b"")
+        if length.isdigit() and int(length[:12]) > self._max_bytes:
+            await problem(413, f"a request may have {self._max_bytes} bytes")(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
-class Traced:
-    """Names requests and counts them."""
+class RequestTracing:
+    """Gives each request an id, and counts requests in the metrics."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on under its id."""
+        """Pass a request on with its id."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == HEADER), b"")
-        name = given if _PLAIN.fullmatch(given) else uuid.uuid4().hex.encode()
+        sent_id = next((value for name, value in scope["headers"] if name == REQUEST_ID_HEADER), b"")
+        request_id = sent_id if _PLAIN_ID.fullmatch(sent_id) else uuid.uuid4().hex.encode()
         status = 500
-        begun = time.perf_counter()
+        start = time.perf_counter()
 
-        async def named(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (HEADER, name)]
+                message["headers"] = [*message["headers"], (REQUEST_ID_HEADER, request_id)]
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=name.decode()):
+        with structlog.contextvars.bound_contextvars(request_id=request_id.decode()):
             try:
-                await self._app(scope, receive, named)
+                await self._app(scope, receive, send_with_id)
             finally:
-                method = scope["method"] if scope["method"] in METHODS else "other"
-                self._metrics.request(method, _route(scope), status, time.perf_counter() - begun)
+                method = scope["method"] if scope["method"] in KNOWN_METHODS else "other"
+                self._metrics.request(method, _route(scope), status, time.perf_counter() - start)
 
 
 def _route(scope: Scope) -> str:
-    """The route's pattern, never the address itself: ids are not for labels."""
+    """The route's pattern, not the path itself: a label must not hold ids."""
     route = scope.get("route")
     return getattr(route, "path", None) or "other"

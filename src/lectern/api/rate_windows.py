@@ -1,8 +1,8 @@
-"""Counting requests in moving windows, for one process or, in Redis, for several. While Redis does not answer, each
-process counts for itself: nobody is turned away because a counter is missing, and nobody gets in unlimited.
+"""Rate limits over moving windows, counted in one process or, with Redis, for several. While Redis does not answer,
+each process counts on its own: requests are still served, and still limited.
 
-How often a caller may ask: by key, whatever address it comes from; without keys, by address. A reader of a
-publishable key has a share of the key's. Bad keys are counted too, by address.
+Requests are counted by key, whatever address they come from, and by address if there is no key. A reader of a
+publishable key has a limit within the key's. Bad keys are counted by address.
 """
 
 from __future__ import annotations
@@ -28,58 +28,59 @@ if TYPE_CHECKING:
     from redis.asyncio import BlockingConnectionPool
 
 T = TypeVar("T")
-ANSWERS = 0.5  # seconds in which Redis must answer: a request waits for it
-CONNECTIONS = 20  # to Redis; a burst waits for one of them instead of opening hundreds
-ROUNDING = 0.001  # seconds
-LEFT_ALONE = 5.0  # seconds before Redis is asked again after it failed
+REDIS_TIMEOUT = 0.5  # seconds; a request waits for the answer
+REDIS_CONNECTIONS = 20  # a burst waits for one of them instead of opening hundreds
+CLOCK_ROUNDING = 0.001  # seconds
+REDIS_RETRY_SECONDS = 5.0  # after a failure
 log = logging.getLogger("lectern.limits")
-WINDOW = 60  # seconds
-BAD_KEYS = 20  # a minute, from one address
+WINDOW_SECONDS = 60
+MAX_BAD_KEYS = 20  # a minute, from one address
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """What is counted together, and how many of it a minute may have."""
+class RateLimit:
+    """A limit on the requests that are counted under one key."""
 
-    name: tuple[str, ...]
-    most: int
+    key: tuple[str, ...]
+    per_minute: int
 
     @property
     def item(self) -> RateLimitItemPerMinute:
-        """The same, as the library says it."""
-        return RateLimitItemPerMinute(self.most)
+        """The limit as a value of the `limits` library."""
+        return RateLimitItemPerMinute(self.per_minute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How a bucket stands after a request."""
+class LimitState:
+    """The state of a limit after a request."""
 
     admitted: bool
-    most: int
+    limit: int
     remaining: int
-    reset: float  # seconds until the oldest request of the window is forgotten
+    reset: float  # seconds until the oldest request leaves the window
 
     @property
     def wait(self) -> int:
-        """Whole seconds after which there is room; never a moment too early, though clocks round."""
-        return math.floor(self.reset + ROUNDING) + 1
+        """Whole seconds until a request is admitted again. It is never too short, although clocks round."""
+        return math.floor(self.reset + CLOCK_ROUNDING) + 1
 
 
-class ProcessWindows(MemoryStorage):
-    """The library's own store in memory looks through every bucket, in a thread each, at every request; with a thousand
-    readers that takes a core. This one looks at the bucket that is asked for, and at all of them once a window."""
+class MemoryWindows(MemoryStorage):
+    """Counts requests in memory. The library's own memory store checks all its keys at every request, each in a thread;
+    with a thousand readers that uses a whole core. This one checks the key of the request, and all keys once a
+    window."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
         self._hits: dict[str, deque[float]] = {}
-        self._swept = clock()
+        self._last_sweep = clock()
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Take so many places, if there are."""
+        """Count `amount` requests under a key if the limit allows it."""
         now = self._clock()
         self._sweep(now, expiry)
-        hits = self._live(key, now - expiry)
+        hits = self._hits_since(key, now - expiry)
         if len(hits) + amount > limit:
             return False
         hits.extend([now] * amount)
@@ -87,82 +88,84 @@ class ProcessWindows(MemoryStorage):
         return True
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """When the oldest of the window's requests came, and how many it has."""
+        """The time of the oldest request in the window, and the number of requests in it."""
         now = self._clock()
-        hits = self._live(key, now - expiry)
+        hits = self._hits_since(key, now - expiry)
         return (hits[0], len(hits)) if hits else (now, 0)
 
-    def _live(self, key: str, since: float) -> deque[float]:
+    def _hits_since(self, key: str, since: float) -> deque[float]:
         hits = self._hits.get(key, deque())
         while hits and hits[0] < since:
             hits.popleft()
         return hits
 
     def _sweep(self, now: float, expiry: int) -> None:
-        """Forget the buckets that nobody used in a window."""
-        if now - self._swept < expiry:
+        """Delete the keys that had no request within the last window."""
+        if now - self._last_sweep < expiry:
             return
-        self._swept = now
+        self._last_sweep = now
         self._hits = {key: hits for key, hits in self._hits.items() if hits and hits[-1] >= now - expiry}
 
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """A store with the clock that its moments are read from."""
+    """A rate limiter with the clock of its store."""
 
     limiter: MovingWindowRateLimiter
     clock: Callable[[], float]
 
-    async def count(self, buckets: tuple[Bucket, ...]) -> Standing:
-        """Count a request in all of its buckets, or in none that is seen to be full; how the fullest stands."""
-        if len(buckets) > 1:
-            for bucket in buckets:
-                if not await self.limiter.test(bucket.item, *bucket.name):
-                    return await self._standing(bucket, admitted=False)
-        standings = []
-        for bucket in buckets:
-            admitted = await self.limiter.hit(bucket.item, *bucket.name)
-            standings.append(await self._standing(bucket, admitted=admitted))
+    async def count(self, limits: tuple[RateLimit, ...]) -> LimitState:
+        """Count a request under all its limits. If one of several limits is full already, nothing is counted. Returns
+        the state of the full limit, else of the limit with the fewest requests remaining."""
+        if len(limits) > 1:
+            for limit in limits:
+                if not await self.limiter.test(limit.item, *limit.key):
+                    return await self._state(limit, admitted=False)
+        states = []
+        for limit in limits:
+            admitted = await self.limiter.hit(limit.item, *limit.key)
+            states.append(await self._state(limit, admitted=admitted))
             if not admitted:
-                return standings[-1]
-        return min(standings, key=lambda one: one.remaining)
+                return states[-1]
+        return min(states, key=lambda state: state.remaining)
 
-    async def _standing(self, bucket: Bucket, *, admitted: bool) -> Standing:
-        reset, remaining = await self.limiter.get_window_stats(bucket.item, *bucket.name)
-        left = max(0.0, reset - self.clock())
-        return Standing(admitted=admitted, most=bucket.most, remaining=max(0, remaining), reset=left)
+    async def _state(self, limit: RateLimit, *, admitted: bool) -> LimitState:
+        reset, remaining = await self.limiter.get_window_stats(limit.item, *limit.key)
+        seconds = max(0.0, reset - self.clock())
+        return LimitState(admitted=admitted, limit=limit.per_minute, remaining=max(0, remaining), reset=seconds)
 
 
-class Windows:
-    """Counts, shared if a Redis is given."""
+class RateWindows:
+    """Counts requests, shared with other processes if a Redis is given."""
 
     def __init__(self, url: str | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._own = _Counter(MovingWindowRateLimiter(ProcessWindows(clock)), clock)
+        self._local = _Counter(MovingWindowRateLimiter(MemoryWindows(clock)), clock)
         self._pool = _pool(url) if url else None
         self._shared = _Counter(MovingWindowRateLimiter(_redis(self._pool)), time.time) if self._pool else None
-        self._again_at = 0.0
+        self._retry_at = 0.0
 
-    async def count(self, *buckets: Bucket) -> Standing:
-        """Count a request."""
-        return await self._on_a_store(lambda counter: counter.count(buckets))
+    async def count(self, *limits: RateLimit) -> LimitState:
+        """Count a request under these limits; the state of the full limit, else of the one with the fewest
+        remaining."""
+        return await self._with_counter(lambda counter: counter.count(limits))
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections to Redis."""
         if self._pool is not None:
             await self._pool.aclose()
 
-    async def _on_a_store(self, work: Callable[[_Counter], Awaitable[T]]) -> T:
-        if self._shared is not None and time.monotonic() >= self._again_at:
+    async def _with_counter(self, work: Callable[[_Counter], Awaitable[T]]) -> T:
+        if self._shared is not None and time.monotonic() >= self._retry_at:
             try:
                 return await work(self._shared)
             except (StorageError, OSError) as exc:
-                self._again_at = time.monotonic() + LEFT_ALONE
+                self._retry_at = time.monotonic() + REDIS_RETRY_SECONDS
                 log.warning(
                     "LECTERN_LIMITS_URL does not answer (%s): for %g s this process counts requests on its own",
                     type(exc.__cause__ or exc).__name__,
-                    LEFT_ALONE,
+                    REDIS_RETRY_SECONDS,
                 )
-        return await work(self._own)
+        return await work(self._local)
 
 
 def _pool(url: str) -> BlockingConnectionPool:
@@ -170,7 +173,11 @@ def _pool(url: str) -> BlockingConnectionPool:
     from redis.asyncio import BlockingConnectionPool
 
     return BlockingConnectionPool.from_url(
-        url, max_connections=CONNECTIONS, timeout=ANSWERS, socket_timeout=ANSWERS, socket_connect_timeout=ANSWERS
+        url,
+        max_connections=REDIS_CONNECTIONS,
+        timeout=REDIS_TIMEOUT,
+        socket_timeout=REDIS_TIMEOUT,
+        socket_connect_timeout=REDIS_TIMEOUT,
     )
 
 
@@ -183,49 +190,47 @@ def _redis(pool: BlockingConnectionPool) -> RedisStorage:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a server."""
+    """The rate limits of a server."""
 
-    windows: Windows
+    windows: RateWindows
     per_key: int  # requests a minute; 0 for no limits at all
-    per_reader: int  # the same, of one reader; 0 for no more than the key's
+    per_reader: int  # requests a minute of one reader; 0 for the key's limit alone
 
-    async def admit(self, caller: Caller, peer: str) -> Standing | None:
-        """Count a request; how its caller stands, or None where nothing is limited."""
-        return await self.windows.count(*self._buckets(caller, peer)) if self.per_key else None
+    async def admit(self, caller: Caller, peer: str) -> LimitState | None:
+        """Count a request; the state of the caller's limit, or None if nothing is limited."""
+        return await self.windows.count(*self._limits_of(caller, peer)) if self.per_key else None
 
     async def refuse_guessing(self, peer: str) -> None:
-        """Count a bad key; too many from one address are told to wait. Good ones from there pass all the same: many
-        readers may share an address with one who guesses."""
+        """Count a bad key, and raise if too many came from one address. Requests with good keys from there still pass:
+        many readers may share an address with someone who guesses keys."""
         if not self.per_key:
             return
-        standing = await self.windows.count(Bucket(("bad", peer), BAD_KEYS))
-        if not standing.admitted:
-            raise TooMany(f"too many bad keys from {peer}; try again in {standing.wait} s", standing.wait)
+        state = await self.windows.count(RateLimit(("bad", peer), MAX_BAD_KEYS))
+        if not state.admitted:
+            raise TooMany(f"too many bad keys from {peer}; try again in {state.wait} s", state.wait)
 
-    def _buckets(self, caller: Caller, peer: str) -> tuple[Bucket, ...]:
+    def _limits_of(self, caller: Caller, peer: str) -> tuple[RateLimit, ...]:
         if caller.key_id is None:
-            return (Bucket(("peer", peer), self.per_key),)
-        whole = Bucket(("key", caller.key_id), self.per_key)
+            return (RateLimit(("peer", peer), self.per_key),)
+        key_limit = RateLimit(("key", caller.key_id), self.per_key)
         share = min(self.per_reader, self.per_key)
         if not share or not (caller.reader or caller.nameless):
-            return (whole,)
-        who = ("reader", caller.key_id, caller.reader) if caller.reader else ("visitor", caller.key_id, peer)
-        return Bucket(who, share), whole
+            return (key_limit,)
+        reader_key = ("reader", caller.key_id, caller.reader) if caller.reader else ("visitor", caller.key_id, peer)
+        return RateLimit(reader_key, share), key_limit
 
 
-def limit_headers(standing: Standing) -> list[tuple[bytes, bytes]]:
-    """The standing as headers, in the manner of the IETF's draft (httpapi-ratelimit-headers-06)."""
+def limit_headers(state: LimitState) -> list[tuple[bytes, bytes]]:
+    """The state of a limit as headers, after the IETF draft httpapi-ratelimit-headers-06."""
     values = {
-        "ratelimit-limit": standing.most,
-        "ratelimit-remaining": standing.remaining,
-        "ratelimit-reset": math.ceil(standing.reset),
-        "ratelimit-policy": f"{standing.most};w={WINDOW}",
+        "ratelimit-limit": state.limit,
+        "ratelimit-remaining": state.remaining,
+        "ratelimit-reset": math.ceil(state.reset),
+        "ratelimit-policy": f"{state.limit};w={WINDOW_SECONDS}",
     }
     return [(name.encode(), str(value).encode()) for name, value in values.items()]
 
 
-def too_many(standing: Standing) -> TooMany:
-    """The error of a caller who asks too often."""
-    return TooMany(
-        f"{standing.most} requests a minute are allowed; there is room again in {standing.wait} s", standing.wait
-    )
+def too_many(state: LimitState) -> TooMany:
+    """The error for a caller over the limit."""
+    return TooMany(f"{state.limit} requests a minute are allowed; there is room again in {state.wait} s", state.wait)

@@ -1,5 +1,5 @@
-"""Readers of a publishable key: one a browser. A reader token is not kept anywhere; the server knows its own by their
-signature, which covers the key, the reader and the expiry. So a token is worth nothing with another key."""
+"""Readers of a publishable key; each browser is one. The server stores no reader token: it checks the signature, which
+covers the key, the reader and the expiry. So a token is not valid with another key."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lectern.domain.clock import in_utc
 from lectern.store.keys import SqlKeys
 
 TOKEN_HEADER = "x-reader-token"  # noqa: S105  # a header's name
-LIVES = 30 * 24 * 3600  # seconds
-SECRET = "readers"  # noqa: S105  # the name of one
+TOKEN_LIFETIME_SECONDS = 30 * 24 * 3600
+SECRET_NAME = "readers"  # noqa: S105  # a name, not a secret
 _TOKEN = re.compile(r"([0-9a-f]{32})\.([0-9]{1,12})\.([0-9a-f]{64})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderToken:
-    """A signed reader."""
+    """A signed token that names a reader."""
 
     text: str
     expires_at: str
@@ -31,27 +31,27 @@ class ReaderToken:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Signs readers and knows them again."""
+    """Creates and checks reader tokens."""
 
     keys: SqlKeys
     clock: Callable[[], float] = time.time
 
     async def token(self, key_id: str, reader: str | None = None) -> ReaderToken:
-        """A token for a reader that is known already, or for a new one."""
+        """A token for an existing reader, or for a new one."""
         name = uuid.UUID(reader) if reader else uuid.uuid4()
-        expires = int(self.clock()) + LIVES
+        expires = int(self.clock()) + TOKEN_LIFETIME_SECONDS
         text = f"{name.hex}.{expires}.{await self._signature(key_id, name.hex, expires)}"
         return ReaderToken(text, in_utc(datetime.fromtimestamp(expires, UTC)))
 
     async def reader(self, key_id: str, token: str) -> str | None:
         """The reader that a token names, if it was signed here, for this key, and has not expired."""
-        found = _TOKEN.fullmatch(token)
-        if found is None:
+        match = _TOKEN.fullmatch(token)
+        if match is None:
             return None
-        name, expires = found[1], int(found[2])
-        signed = hmac.compare_digest(found[3], await self._signature(key_id, name, expires))
-        return str(uuid.UUID(name)) if signed and self.clock() < expires else None
+        name, expires = match[1], int(match[2])
+        valid = hmac.compare_digest(match[3], await self._signature(key_id, name, expires))
+        return str(uuid.UUID(name)) if valid and self.clock() < expires else None
 
     async def _signature(self, key_id: str, name: str, expires: int) -> str:
-        secret = await self.keys.server_secret(SECRET)
+        secret = await self.keys.server_secret(SECRET_NAME)
         return hmac.new(secret, f"{key_id}\n{name}\n{expires}".encode(), hashlib.sha256).hexdigest()

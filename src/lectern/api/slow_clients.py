@@ -1,5 +1,5 @@
-"""How long a client may take to send a request. uvicorn waits for ever for a head or a body that comes byte by byte; a
-few hundred such clients would use up the server's descriptors. Here each has its seconds, however busy it looks."""
+"""Time limits for sending a request. uvicorn waits for ever for a head or a body that comes byte by byte, and a few
+hundred such clients would use up the server's file descriptors. Here a head and a body each have a time limit."""
 
 from __future__ import annotations
 
@@ -13,83 +13,87 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lectern.api.errors import MEDIA_TYPE, problem
 
-LATE = "the request took over {seconds:g} s to arrive, so it was given up; send it again at once, or on a better line"
+TIMEOUT_MESSAGE = (
+    "the request took over {seconds:g} s to arrive, so it was given up; send it again at once, or on a better line"
+)
 
 
-class PromptBody:
-    """Refuses a body that does not come to its end in time, in the one shape of an error."""
+class BodyTimeout:
+    """Refuses a request whose body does not arrive in time, with a problem response."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         self._app = app
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with a clock on its body."""
+        """Pass the request on, with a time limit on its body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         end: float | None = asyncio.get_running_loop().time() + self._seconds
 
-        async def prompt() -> Message:
+        async def receive_in_time() -> Message:
             nonlocal end
             try:
                 async with asyncio.timeout_at(end):
                     message = await receive()
             except TimeoutError:
-                raise HTTPException(408, LATE.format(seconds=self._seconds), {"Connection": "close"}) from None
+                detail = TIMEOUT_MESSAGE.format(seconds=self._seconds)
+                raise HTTPException(408, detail, {"Connection": "close"}) from None
             if not message.get("more_body"):
-                end = None  # what comes now is only that the client goes away, and nobody is in a hurry for that
+                end = None  # the next message says that the client has disconnected; that has no time limit
             return message
 
-        await self._app(scope, prompt, send)
+        await self._app(scope, receive_in_time, send)
 
 
-class PatientProtocol(H11Protocol):
-    """One connection, as uvicorn has it, with a clock on every head. A body has its clock in the application, where an
-    error has its shape; twice that time ends one which the application does not read."""
+class TimeoutProtocol(H11Protocol):
+    """A connection of uvicorn with a time limit on the head of a request. `BodyTimeout` limits the body and answers
+    with a problem; a body that the application does not read is ended here after twice that time."""
 
     seconds: float
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # uvicorn's own
         super().__init__(*args, **kwargs)
-        self._clock: asyncio.TimerHandle | None = None
-        self._expected: object = None  # what the clock is for: a head or a body
+        self._timer: asyncio.TimerHandle | None = None
+        self._expected: object = None  # what the timer is for: a head or a body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        """A head is expected."""
+        """Start the timer for the first head."""
         super().connection_made(transport)
-        self._watch()
+        self._update_timer()
 
     def data_received(self, data: bytes) -> None:
-        """More of something, or the end of it."""
+        """Start or stop the timer if the state of the request has changed."""
         super().data_received(data)
-        self._watch()
+        self._update_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is expected any more."""
+        """Stop the timer."""
         super().connection_lost(exc)
         self._expect(None)
 
-    def _watch(self) -> None:
+    def _update_timer(self) -> None:
         state = self.conn.their_state
         self._expect(state if state in (h11.IDLE, h11.SEND_BODY) else None)
 
     def _expect(self, expected: object) -> None:
-        """Set the clock when something else is expected; however many bytes come, it is not set back."""
+        """Restart the timer if something else is expected now; more bytes of the same do not restart it."""
         if expected is self._expected:
             return
-        if self._clock is not None:
-            self._clock.cancel()
-        self._clock, self._expected = None, expected
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._expected = None, expected
         if expected is not None:
             wait = self.seconds if expected is h11.IDLE else 2 * self.seconds
-            self._clock = self.loop.call_later(wait, self._give_up)
+            self._timer = self.loop.call_later(wait, self._time_out)
 
-    def _give_up(self) -> None:
+    def _time_out(self) -> None:
         if self.transport.is_closing():
             return
-        if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:  # a head has begun, so somebody listens
-            body = bytes(problem(408, LATE.format(seconds=self.seconds)).body)
+        # if part of a head has arrived, the client waits for an answer
+        if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
+            body = bytes(problem(408, TIMEOUT_MESSAGE.format(seconds=self.seconds)).body)
             head = [("Content-Type", MEDIA_TYPE), ("Content-Length", str(len(body))), ("Connection", "close")]
             response = h11.Response(status_code=408, headers=head, reason=b"Request Timeout")
             for event in (response, h11.Data(data=body), h11.EndOfMessage()):
@@ -97,6 +101,6 @@ class PatientProtocol(H11Protocol):
         self.transport.close()
 
 
-def patient_protocol(seconds: float) -> type[PatientProtocol]:
-    """The protocol of a server whose clients have so many seconds."""
-    return type("PatientProtocol", (PatientProtocol,), {"seconds": seconds})
+def timeout_protocol(seconds: float) -> type[TimeoutProtocol]:
+    """The protocol class for a server with this time limit."""
+    return type("TimeoutProtocol", (TimeoutProtocol,), {"seconds": seconds})

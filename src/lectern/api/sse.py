@@ -1,5 +1,5 @@
-"""Runs as Server-Sent Events. Every event is one line of ASCII JSON, so no text of a book can break the framing; the
-last is `reply` or `error`, whatever happens. Following costs nothing but the connection: the run is the server's."""
+"""Runs as Server-Sent Events. The data of an event is one line of ASCII JSON, so no text of a book can break the
+framing. The last event is `reply` or `error`. The server owns the run; a client that disconnects does not end it."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from lectern.domain.threads import Run
 from lectern.ports.threads import ThreadStore, TurnLog
 from lectern.schemas.chat import ConsideredOut, MetricsOut
 
-PING = 15  # seconds; proxies cut what is silent for longer
-STALLED = 30.0  # seconds that a client may leave its buffer full
-POLLED = 0.5  # seconds between two looks at a run that another process carries on
+PING_SECONDS = 15  # proxies close connections that are silent for longer
+SEND_TIMEOUT = 30.0  # seconds that a client may leave its buffer full
+POLL_SECONDS = 0.5  # between two reads of a run that another process owns
 HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
-LOOKED = 2.0  # seconds after which a silent stream looks whether its key was revoked
-STORED = "stored"  # the id of an event that was read from the database: no attempt's, so nothing goes on after it
+KEY_CHECK_SECONDS = 2.0  # a silent stream checks this often whether its key was revoked
+STORED_EVENT_ID = "stored"  # the id of an event from the database; a stream cannot be resumed after it
 
-Stands = Callable[[str], Awaitable[bool]]
+KeyCheck = Callable[[str], Awaitable[bool]]  # whether the key with this id is still valid
 
 
 def leave_streams_to_their_runs() -> None:
-    """A stopping server lets answers finish for a while; the library would cut their streams at once."""
+    """Stop the library from closing all streams when the server stops: the runs have some time to finish."""
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # ships no types for it
 
 
 class Streams:
-    """How many streams are open, in all and of each owner. A stream's place is given back by its response, which ends
-    however the client leaves; a generator may never have been started."""
+    """Limits the open streams, in all and of each owner. The response counts them, because it always ends; a generator
+    may never have been started."""
 
-    def __init__(self, most: int, most_of_one: int, stands: Stands | None = None) -> None:
-        self._most, self._most_of_one = most, most_of_one
-        self._stands = stands  # whether a key does, which may have been revoked since its request came
+    def __init__(self, max_streams: int, max_per_owner: int, key_valid: KeyCheck | None = None) -> None:
+        self._max_streams, self._max_per_owner = max_streams, max_per_owner
+        self._key_valid = key_valid  # a key may be revoked while its stream is open
         self._open: Counter[str] = Counter()
 
     def open(self, caller: Caller, events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
-        """The response that sends events as they come, if there is room for one more."""
+        """The response that sends events as they come; raises if too many streams are open."""
         owner = caller.owner
-        if self._open[owner] >= self._most_of_one or self._open.total() >= self._most:
+        if self._open[owner] >= self._max_per_owner or self._open.total() >= self._max_streams:
             raise Overloaded("too many streams are open; close some, or come back in a moment")
-        if self._stands is not None and caller.key_id is not None:
-            events = _while_it_stands(events, caller.key_id, self._stands)
+        if self._key_valid is not None and caller.key_id is not None:
+            events = _while_key_valid(events, caller.key_id, self._key_valid)
         return _Stream(events, self._open, owner)
 
 
 class _Stream(EventSourceResponse):
-    """A stream that counts while it is sent."""
+    """A response that counts as an open stream while it is sent."""
 
     def __init__(self, events: AsyncIterator[ServerSentEvent], open_: Counter[str], owner: str) -> None:
-        super().__init__(events, ping=PING, send_timeout=STALLED, sep="\n", headers=HEADERS)
+        super().__init__(events, ping=PING_SECONDS, send_timeout=SEND_TIMEOUT, sep="\n", headers=HEADERS)
         self._open, self._owner = open_, owner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,64 +72,64 @@ class _Stream(EventSourceResponse):
             self._open -= Counter([self._owner])
 
 
-async def _while_it_stands(
-    events: AsyncIterator[ServerSentEvent], key_id: str, stands: Stands
+async def _while_key_valid(
+    events: AsyncIterator[ServerSentEvent], key_id: str, key_valid: KeyCheck
 ) -> AsyncIterator[ServerSentEvent]:
-    """The events for as long as the key opens something; a stream that only waits is looked at, too."""
-    following: asyncio.Future[ServerSentEvent | None] | None = None
+    """The events while the key is valid, also checked while no event comes; then an error as the last event."""
+    next_event: asyncio.Future[ServerSentEvent | None] | None = None
     try:
-        while await stands(key_id):
-            following = following or asyncio.ensure_future(anext(events, None))
-            if not (await asyncio.wait([following], timeout=LOOKED))[0]:
+        while await key_valid(key_id):
+            next_event = next_event or asyncio.ensure_future(anext(events, None))
+            if not (await asyncio.wait([next_event], timeout=KEY_CHECK_SECONDS))[0]:
                 continue
-            if (event := following.result()) is None:
+            if (event := next_event.result()) is None:
                 return
-            following = None
+            next_event = None
             yield event
-        yield frame("error", _problem(Unauthorised(REVOKED)), STORED)
+        yield frame("error", _problem(Unauthorised(REVOKED)), STORED_EVENT_ID)
     finally:
-        if following is not None:
-            following.cancel()
-            await asyncio.wait([following])
+        if next_event is not None:
+            next_event.cancel()
+            await asyncio.wait([next_event])
 
 
 async def live_events(run: LiveRun, last_event_id: str | None = None) -> AsyncIterator[ServerSentEvent]:
-    """The events of a run of this process, after the one that arrived last."""
+    """The events of a run of this process, after the last event that the client received."""
     async for number, event in run.follow(run.place_of(last_event_id)):
-        if (shown := _named(event)) is not None:
-            name, body = shown
+        if (name_and_body := _name_and_body(event)) is not None:
+            name, body = name_and_body
             yield frame(name, body, run.id_of(number))
 
 
-async def stored_events(known: Run, threads: ThreadStore, log: TurnLog) -> AsyncIterator[ServerSentEvent]:
-    """How a run ended that this process does not know, once it has."""
-    state: Run | None = known
-    while state is not None and state.state == "running":
-        await asyncio.sleep(POLLED)
-        state = await log.run(known.owner, known.run_id)
-    reply = await threads.reply(known.owner, known.run_id) if state and state.state == "replied" else None
+async def stored_events(run: Run, threads: ThreadStore, log: TurnLog) -> AsyncIterator[ServerSentEvent]:
+    """The last event of a run that this process does not own, read from the database once the run has ended."""
+    record: Run | None = run
+    while record is not None and record.state == "running":
+        await asyncio.sleep(POLL_SECONDS)
+        record = await log.run(run.owner, run.run_id)
+    reply = await threads.reply(run.owner, run.run_id) if record and record.state == "replied" else None
     if reply is not None:
-        yield frame("reply", dict(reply), STORED)
+        yield frame("reply", dict(reply), STORED_EVENT_ID)
         return
-    error = state.error if state else None
-    yield frame("error", _problem(Cancelled(error or "the run ended without a reply; ask again")), STORED)
+    error = record.error if record else None
+    yield frame("error", _problem(Cancelled(error or "the run ended without a reply; ask again")), STORED_EVENT_ID)
 
 
-def _named(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911  # one a kind of event
-    """An event's name and body; None for one that says nothing new."""
+def _name_and_body(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911  # one for each kind of event
+    """The name and body of an event; None for an event that is not sent."""
     match event:
         case TurnBegun():
-            named = {"run_id": event.run_id, "session_id": event.thread_id, "book_id": event.book_id}
-            return "status", {"state": "pending", **named}
+            ids = {"run_id": event.run_id, "session_id": event.thread_id, "book_id": event.book_id}
+            return "status", {"state": "pending", **ids}
         case Entered(state="pending") | Replied():
             return None
         case Entered():
             return "status", {"state": event.state}
         case EvidenceFound():
-            found = [ConsideredOut.of(hit).model_dump() for hit in event.hits]
+            sources = [ConsideredOut.of(hit).model_dump() for hit in event.hits]
             metrics = event.metrics
-            weighed = {"confidence": metrics.confidence, "confidence_level": metrics.confidence_level}
-            return "sources", {"sources": found, **weighed, "metrics": MetricsOut.of(metrics).model_dump()}
+            confidence = {"confidence": metrics.confidence, "confidence_level": metrics.confidence_level}
+            return "sources", {"sources": sources, **confidence, "metrics": MetricsOut.of(metrics).model_dump()}
         case Delta():
             return "delta", {"text": event.text}
         case TurnStored():
@@ -143,5 +143,5 @@ def _problem(error: LecternError) -> dict[str, Any]:
 
 
 def frame(name: str, body: dict[str, Any], number: str) -> ServerSentEvent:
-    """One event; its data is one line of ASCII."""
+    """One event; its data is one line of ASCII JSON."""
     return ServerSentEvent(data=json.dumps(body), event=name, id=number, sep="\n")

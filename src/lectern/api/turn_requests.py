@@ -1,5 +1,5 @@
-"""A chat request as a turn: who asks in which thread, and under which id it is tried. With an idempotency key the ids
-are made of owner and key, so that the second try meets the first."""
+"""Turns a chat request into a turn of a conversation. With an idempotency key, the ids of the run and of a new thread
+are made from owner and key, so that a repeated request has the same ids."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from lectern.conversations.turns import TurnRequest
 from lectern.domain.keys import Caller
 from lectern.schemas.chat import ChatRequest
 
-RUNS = uuid.UUID("6f1b6c0e-6a0e-4d7e-9a57-0f6f4e1f5b11")  # the space of run ids that come from keys
-NO_FILTERS = frozenset({"message", "session_id", "stream", "top_k", "similarity_threshold", "book_id", "metadata"})
+RUN_NAMESPACE = uuid.UUID("6f1b6c0e-6a0e-4d7e-9a57-0f6f4e1f5b11")  # of run ids that are made from keys
+NON_FILTER_FIELDS = frozenset(
+    {"message", "session_id", "stream", "top_k", "similarity_threshold", "book_id", "metadata"}
+)
 
 
 def turn_request(body: ChatRequest, caller: Caller, idempotency_key: str | None, *, stream: bool) -> TurnRequest:
-    """What the request asks for, in whose name."""
-    given = body.model_dump(mode="json", exclude_unset=True)
+    """The turn that a request asks for, with its caller."""
+    fields = body.model_dump(mode="json", exclude_unset=True)
     session = str(body.session_id) if body.session_id else None
     return TurnRequest(
         owner=caller.owner,
@@ -26,7 +28,7 @@ def turn_request(body: ChatRequest, caller: Caller, idempotency_key: str | None,
         text=body.message,
         new=session is None and idempotency_key is None,
         book_id=body.book_id,
-        filters={name: value for name, value in given.items() if name not in NO_FILTERS},
+        filters={name: value for name, value in fields.items() if name not in NON_FILTER_FIELDS},
         metadata=body.metadata or {},
         top_k=body.top_k,
         similarity_threshold=body.similarity_threshold,
@@ -40,12 +42,12 @@ def _digest(body: ChatRequest) -> str:
 
 
 def _run_id(caller: Caller, key: str | None) -> uuid.UUID:
-    return uuid.uuid4() if key is None else uuid.uuid5(RUNS, f"{caller.owner}\n{key}")
+    return uuid.uuid4() if key is None else uuid.uuid5(RUN_NAMESPACE, f"{caller.owner}\n{key}")
 
 
 def _new_thread(caller: Caller, key: str | None) -> str:
-    """A new thread's id; of two tries with one key the same."""
+    """The id of a new thread; two requests with the same key get the same id."""
     if key is None:
         return str(uuid.uuid4())
-    made = hashlib.sha256(f"thread\n{caller.owner}\n{key}".encode()).digest()[:16]
-    return str(uuid.UUID(bytes=made, version=4))
+    digest = hashlib.sha256(f"thread\n{caller.owner}\n{key}".encode()).digest()[:16]
+    return str(uuid.UUID(bytes=digest, version=4))

@@ -54,7 +54,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     import uvicorn
 
     from lectern.api.app import create_app
-    from lectern.api.slow_clients import patient_protocol
+    from lectern.api.slow_clients import timeout_protocol
     from lectern.api.sse import leave_streams_to_their_runs
     from lectern.app.lectern import Lectern
     from lectern.app.logs import QuestionLog, configure
@@ -86,8 +86,8 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             await _require_key(host, lectern)
             config = uvicorn.Config(
                 create_app(lectern, token, f"[{host}]" if ":" in host else host),
-                http=patient_protocol(lectern.app.settings.request_timeout),
-                log_config=None,  # `configure` sets up all log lines
+                http=timeout_protocol(lectern.app.settings.request_timeout),
+                log_config=None,  # our own lines, in one form
                 access_log=False,
                 proxy_headers=False,  # uvicorn would trust loopback; LECTERN_PROXIES names the trusted proxies
                 timeout_graceful_shutdown=math.ceil(lectern.app.settings.shutdown_grace) + 5,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header
 from fastapi.responses import JSONResponse, Response
 from sse_starlette import EventSourceResponse
 
-from lectern.api.deps import ChatCaller, IdempotencyKey, RunsDep, StreamsDep, TalkDep
+from lectern.api.deps import ChatCaller, ConversationsDep, IdempotencyKey, RunsDep, StreamsDep
 from lectern.api.sse import live_events, stored_events
 from lectern.api.turn_requests import turn_request
 from lectern.domain.errors import UnknownRun
@@ -55,7 +55,7 @@ async def chat_stream(
 async def chat_resume(
     run_id: UUID,
     runs: RunsDep,
-    conversations: TalkDep,
+    conversations: ConversationsDep,
     streams: StreamsDep,
     caller: ChatCaller,
     last_event_id: Annotated[str | None, Header(max_length=40, description="The last event that arrived.")] = None,
@@ -63,24 +63,25 @@ async def chat_resume(
     """Resume a stream after a lost connection; once there is a reply, it is returned."""
     if (run := await runs.recall(caller.owner, str(run_id))) is not None:
         return streams.open(caller, live_events(run, last_event_id))
-    known = await conversations.log.run(caller.owner, str(run_id))
-    if known is None:
+    record = await conversations.log.run(caller.owner, str(run_id))
+    if record is None:
         raise _unknown(run_id)
-    return streams.open(caller, stored_events(known, conversations.threads, conversations.log))
+    return streams.open(caller, stored_events(record, conversations.threads, conversations.log))
 
 
 @router.post("/runs/{run_id}/cancel", operation_id="chatCancel")
-async def chat_cancel(run_id: UUID, runs: RunsDep, conversations: TalkDep, caller: ChatCaller) -> RunOut:
+async def chat_cancel(run_id: UUID, runs: RunsDep, conversations: ConversationsDep, caller: ChatCaller) -> RunOut:
     """Cancel a run; a run that has its reply is not changed."""
     run = runs.find(caller.owner, str(run_id))
     if run is not None:
         await run.cancel()
-    elif (known := await conversations.log.run(caller.owner, str(run_id))) is not None and known.state == "running":
-        await conversations.log.end(str(run_id), "cancelled", "cancelled on request")  # another process will find it so
-    ended = await conversations.log.run(caller.owner, str(run_id))
-    if ended is None:
+    elif (record := await conversations.log.run(caller.owner, str(run_id))) is not None and record.state == "running":
+        # the process that owns the run reads this
+        await conversations.log.end(str(run_id), "cancelled", "cancelled on request")
+    record = await conversations.log.run(caller.owner, str(run_id))
+    if record is None:
         raise _unknown(run_id)
-    return RunOut.of(ended)
+    return RunOut.of(record)
 
 
 def _unknown(run_id: UUID) -> UnknownRun:

@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether it can answer."""
+"""Health checks: whether the process answers, and whether it can serve requests."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ async def live() -> Health:
 async def ready(lectern: LecternDep) -> Health | JSONResponse:
     """Say whether the database and every book's index can be read; both are really tried."""
     try:
-        await _ask_all(lectern)
+        await _check_all(lectern)
     except LecternError as exc:
-        return problem_of(exc, NOT_READY)  # whatever it is to a reader, to a balancer the server is not ready
-    except Exception:  # noqa: BLE001  # a database has its own exceptions, and whatever it is, nobody can be served
+        return problem_of(exc, NOT_READY)  # a load balancer needs one status, whatever the error's own is
+    except Exception:  # noqa: BLE001  # a database has its own exceptions; after any of them no request can be served
         return problem(NOT_READY, "the database or the index does not answer; the server's log has the details")
     return Health()
 
 
-async def _ask_all(lectern: Lectern) -> None:
-    await lectern.app.ingest_deps.ledger.collections("")  # a real question to the database: the books may be remembered
+async def _check_all(lectern: Lectern) -> None:
+    await lectern.app.ingest_deps.ledger.collections("")  # reads the database: the list of books may be cached
     entries = await lectern.books()
     indexes: dict[str, ChunkIndex] = {}
     for entry in entries:
         indexes[entry.collection_name] = (await lectern.app.ingest_deps.collections.serving(entry)).index
     current = lectern.app.ingest_deps.collections.current.index
-    indexes.setdefault(current.collection, current)  # where the next book will go
-    held = {name: await index.read(lambda view: view.book_ids()) for name, index in indexes.items()}
+    indexes.setdefault(current.collection, current)  # the collection of the next book
+    book_ids = {name: await index.read(lambda view: view.book_ids()) for name, index in indexes.items()}
     for entry in entries:
-        if entry.total_chunks and entry.manifest.book_id not in held[entry.collection_name]:
+        if entry.total_chunks and entry.manifest.book_id not in book_ids[entry.collection_name]:
             raise IndexDamaged(f"the index holds nothing of {entry.manifest.book_id!r}; run: lectern doctor --mend")

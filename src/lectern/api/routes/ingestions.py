@@ -1,4 +1,4 @@
-"""Jobs over HTTP: started, followed, listed and cancelled by whoever may ingest the book."""
+"""Jobs over HTTP. A caller with the right to ingest a book can start, follow, list and cancel its jobs."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ async def start(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Bring a book's index up to date; while a job for the same request is queued or running, it is returned."""
-    asked = body or IngestionRequest()
-    order = await lectern.jobs.order(book_id, asked.source, asked.mode, replace=asked.replace, readable=caller.books)
-    if asked.dry_run:
+    request = body or IngestionRequest()
+    order = await lectern.jobs.order(
+        book_id, request.source, request.mode, replace=request.replace, readable=caller.books
+    )
+    if request.dry_run:
         return JSONResponse(IngestionPlan.of(await lectern.jobs.plan(order)).model_dump())
     record = await lectern.jobs.start(order, owner=caller.owner, key=idempotency_key)
-    where = {"Location": f"/ingestions/{record.job.job_id}"}
-    return JSONResponse(IngestionJob.of(record).model_dump(), status_code=202, headers=where)
+    headers = {"Location": f"/ingestions/{record.job.job_id}"}
+    return JSONResponse(IngestionJob.of(record).model_dump(), status_code=202, headers=headers)
 
 
 @router.get("/ingestions", operation_id="listIngestions")

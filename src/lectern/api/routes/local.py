@@ -1,5 +1,5 @@
-"""The route for commands on the same machine: while a server owns the home, they are carried out here. Whoever can read
-the token in the home may use it, and nobody else."""
+"""The route for commands on the same machine. While a server owns the home, it runs them. A command
+needs the token in the home."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # a header's name
 
 @router.post("/local/{name}", response_model=None)
 async def command(name: str, request: Request, lectern: LecternDep) -> StreamingResponse | JSONResponse:
-    """Carry a command out and send its lines as they come."""
+    """Run a command and send its lines as they come."""
     expected = request.app.state.local_token
-    given = request.headers.get(TOKEN_HEADER, "")
-    if expected is None or not secrets.compare_digest(given.encode(), expected.encode()):
-        return problem(404, "Not Found")  # without the token the route is not there, so not even the body is looked at
+    token = request.headers.get(TOKEN_HEADER, "")
+    if expected is None or not secrets.compare_digest(token.encode(), expected.encode()):
+        return problem(404, "Not Found")  # the route does not show that it exists, and the body is not read
     return StreamingResponse(_lines(name, await request.json(), lectern), media_type="application/x-ndjson")
 
 
@@ -35,7 +35,7 @@ async def _lines(name: str, body: object, lectern: Lectern) -> AsyncIterator[byt
     try:
         async for line in run(from_json(name, body), lectern):
             yield json.dumps({"line": line}).encode() + b"\n"
-        yield b'{"end": true}\n'  # without it the answer was cut off
+        yield b'{"end": true}\n'  # without this line the answer is incomplete
     except LecternError as exc:
         typed = isinstance(exc, BadInput)
         yield json.dumps({"error": str(exc), "exit_code": exc.exit_code, "typed": typed}).encode() + b"\n"

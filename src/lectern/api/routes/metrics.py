@@ -1,4 +1,4 @@
-"""Figures for Prometheus."""
+"""Metrics over HTTP, for Prometheus."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from lectern.api.metrics import CONTENT_TYPE
 from lectern.schemas.common import problems
 
 router = APIRouter(tags=["operations"], responses=problems(401, 403))
-TEXT = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text form"}}
+TEXT_RESPONSE = {
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text form"}
+}
 
 
-@router.get("/metrics", operation_id="readMetrics", response_class=Response, responses=TEXT)  # type: ignore[arg-type]  # FastAPI asks for a wider key type
+@router.get("/metrics", operation_id="readMetrics", response_class=Response, responses=TEXT_RESPONSE)  # type: ignore[arg-type]  # FastAPI asks for a wider key type
 async def metrics(request: Request, _: AdminCaller) -> Response:
     """Metrics of this server, for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE)

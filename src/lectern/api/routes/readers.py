@@ -1,4 +1,4 @@
-"""Readers of a publishable key: what the widget asks for before it asks anything else."""
+"""Readers of a publishable key over HTTP. The widget creates one before its first question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations over HTTP, each caller's own."""
+"""Conversations over HTTP. A caller sees only their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import UUID4
 
-from lectern.api.deps import ChatCaller, RunsDep, TalkDep
+from lectern.api.deps import ChatCaller, ConversationsDep, RunsDep
 from lectern.conversations.export import as_markdown
 from lectern.domain.errors import BadInput
 from lectern.schemas.common import problems
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/threads", tags=["threads"], responses=problems(401, 
 
 @router.get("", operation_id="listThreads")
 async def list_threads(
-    conversations: TalkDep,
+    conversations: ConversationsDep,
     caller: ChatCaller,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
@@ -31,7 +31,7 @@ async def list_threads(
 @router.get("/{thread_id}", operation_id="readThread")
 async def read_thread(
     thread_id: UUID4,
-    conversations: TalkDep,
+    conversations: ConversationsDep,
     caller: ChatCaller,
     response: Response,
     before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Messages before this `seq`.")] = None,
@@ -46,7 +46,7 @@ async def read_thread(
 async def edit_thread(
     thread_id: UUID4,
     body: ThreadEditIn,
-    conversations: TalkDep,
+    conversations: ConversationsDep,
     caller: ChatCaller,
     response: Response,
     if_match: Annotated[str | None, Header(description="The `ETag` that was read; another is a conflict.")] = None,
@@ -74,7 +74,7 @@ async def delete_thread(thread_id: UUID4, runs: RunsDep, caller: ChatCaller) -> 
 )
 async def export_thread(
     thread_id: UUID4,
-    conversations: TalkDep,
+    conversations: ConversationsDep,
     caller: ChatCaller,
     format_: Annotated[Literal["json", "markdown"], Query(alias="format")] = "json",
 ) -> ExportOut | PlainTextResponse:
