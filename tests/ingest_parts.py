@@ -14,7 +14,7 @@ from lectern.app.collections import OpenCollections
 from lectern.domain.errors import ConfigError
 from lectern.domain.jobs import Finished, IngestionJob, Mode
 from lectern.domain.scope import ChunkFilter
-from lectern.index.edge import EdgeIndex, open_edge_index, sound
+from lectern.index.edge import EdgeIndex, engine_errors, open_edge_index
 from lectern.index.edge import compile_filter as edge_filter
 from lectern.index.schema import DENSE, LEXICAL, collection_name
 from lectern.index.server import CHUNK_ID, ServerIndex, generation_of
@@ -130,7 +130,7 @@ async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
         request = qdrant_edge.ScrollRequest(
             limit=100_000, filter=edge_filter(where), with_payload=False, with_vector=True
         )
-        with sound(index.collection):  # as the adapter itself reads
+        with engine_errors(index.collection):  # as the adapter itself reads
             return {str(record.id): record.vector for record in index._shard.scroll(request)[0]}
     assert isinstance(index, ServerIndex)
     records, _ = await index._client.scroll(

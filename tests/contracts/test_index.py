@@ -12,7 +12,7 @@ from qdrant_client import AsyncQdrantClient
 from lectern.domain.chunks import Change, IndexedChunk, SectionMark
 from lectern.domain.errors import IndexDamaged, IndexMismatch
 from lectern.domain.scope import ChunkFilter
-from lectern.index.edge import READY, open_edge_index
+from lectern.index.edge import READY_FILE, open_edge_index
 from lectern.index.server import open_server_index
 from lectern.ports.index import ChunkIndex, IndexView
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
@@ -238,7 +238,7 @@ class TestEdgeIndex(ChunkIndexContract):
         """A folder whose creation was killed holds nothing and does no harm."""
         async with open_edge_index(tmp_path, "half", DIMENSIONS):
             pass
-        (tmp_path / "half" / READY).unlink()
+        (tmp_path / "half" / READY_FILE).unlink()
 
         async with open_edge_index(tmp_path, "half", DIMENSIONS) as index, reading(index) as view:
             assert await view.count(BOOK) == 0

@@ -20,7 +20,7 @@ from lectern.domain.chunks import Change
 from lectern.domain.errors import IndexDamaged, ProviderError, ProviderTimeout
 from lectern.domain.scope import ChunkFilter
 from lectern.index import server as adapter
-from lectern.index.server import FAILURES, ServerIndex, connect, open_server_index
+from lectern.index.server import MAX_FAILURES, ServerIndex, connect, open_server_index
 from lectern.ingestion.doctor import examine
 from lectern.ingestion.ingest import IngestDeps
 from lectern.ports.index import IndexView
@@ -40,7 +40,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr(adapter, "TIMEOUT", 1)
+    monkeypatch.setattr(adapter, "TIMEOUT_SECONDS", 1)
 
 
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -173,7 +173,7 @@ async def test_readers_do_not_queue_up_before_a_server_that_is_silent() -> None:
     async with faulty(answer) as url:
         client = connect(url, None)
         index = ServerIndex(client, "c", Book())
-        for _ in range(FAILURES):
+        for _ in range(MAX_FAILURES):
             with pytest.raises(ProviderError):
                 await index.read(_count)
         begun = asyncio.get_running_loop().time()

@@ -1,10 +1,10 @@
-"""What every engine shares: conditions and candidates.
+"""Conditions and candidates, shared by the embedded index and the server's.
 
-A filter becomes a list of conditions that must all hold, the book's always first. An adapter only translates them, so
-it cannot leave the book out or end up with an empty filter.
+A filter becomes a list of conditions that must all hold, the book's first. An adapter translates this list, so it
+cannot leave the book out or build an empty filter.
 
 Every candidate has both scores. Two searches propose chunks, and a chunk that only one of them found is scored by the
-other as well, so that fusion compares equal things.
+other too, so that fusion compares the same scores.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lectern.domain.evidence import Candidate
 from lectern.domain.scope import ChunkFilter
 from lectern.index.schema import TENANT_FIELD
 
-Scores = dict[str, float]  # by the point's name in the engine
-Find = Callable[[Collection[str] | None], Awaitable[Scores]]  # among these points, or among all in scope
-Named = tuple[ChunkId, str]  # a chunk and its content_hash: all that ranking needs of it
-Names = Callable[[Collection[str]], Mapping[str, Named]]
+Scores = dict[str, float]  # by the point's id in the engine
+ScorePoints = Callable[[Collection[str] | None], Awaitable[Scores]]  # among these points, or among all in scope
+ChunkRef = tuple[ChunkId, str]  # a chunk's id and its content_hash: all that ranking needs of it
+ReadRefs = Callable[[Collection[str]], Mapping[str, ChunkRef]]  # by the point's id in the engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The field lies between these bounds, both included; None is no bound."""
+    """The field lies between these bounds, both included; None means no bound."""
 
     key: str
     low: int | None
@@ -52,8 +52,8 @@ Condition = Equals | AnyOf | Within
 
 
 def conditions_of(where: ChunkFilter) -> list[Condition]:
-    """The conditions that a chunk in scope fulfils."""
-    found: list[Condition] = [Equals(TENANT_FIELD, where.book_id), Within("hardware_tier", None, where.max_tier)]
+    """The conditions that a chunk in scope meets."""
+    conditions: list[Condition] = [Equals(TENANT_FIELD, where.book_id), Within("hardware_tier", None, where.max_tier)]
     for key, value in (
         ("module", where.module),
         ("lesson", where.lesson),
@@ -61,26 +61,25 @@ def conditions_of(where: ChunkFilter) -> list[Condition]:
         ("parent_doc_id", where.parent_doc_id),
     ):
         if value is not None:
-            found.append(Equals(key, value))
+            conditions.append(Equals(key, value))
     if where.chapter_min is not None or where.chapter_max is not None:
-        found.append(Within("chapter", where.chapter_min, where.chapter_max))
+        conditions.append(Within("chapter", where.chapter_min, where.chapter_max))
     if where.levels is not None:
-        found.append(AnyOf("proficiency_level", tuple(sorted(where.levels))))
-    return found
+        conditions.append(AnyOf("proficiency_level", tuple(sorted(where.levels))))
+    return conditions
 
 
-async def candidates(near: Find, worded: Find, names: Names) -> list[Candidate]:
+async def candidates(vector_scores: ScorePoints, word_scores: ScorePoints, chunk_refs: ReadRefs) -> list[Candidate]:
     """The union of the nearest chunks and those that share most words, each with its cosine and its BM25 score."""
-    cosines, bm25s = await near(None), await worded(None)
-    found = cosines.keys() | bm25s.keys()
-    if missing := found - cosines.keys():
-        cosines |= await near(missing)
-    if missing := found - bm25s.keys():
-        bm25s |= await worded(missing)
+    cosines, bm25s = await vector_scores(None), await word_scores(None)
+    points = cosines.keys() | bm25s.keys()
+    if missing := points - cosines.keys():
+        cosines |= await vector_scores(missing)
+    if missing := points - bm25s.keys():
+        bm25s |= await word_scores(missing)
     return [
-        Candidate(
-            id=chunk, content_hash=text, cosine=cosines[point], bm25=bm25s.get(point, 0.0)
-        )  # none: no word shared
-        for point, (chunk, text) in names(found).items()
-        if point in cosines  # one that vanished between two queries belongs to a version that is going
+        # a point without a BM25 score shares no word
+        Candidate(id=chunk_id, content_hash=content_hash, cosine=cosines[point], bm25=bm25s.get(point, 0.0))
+        for point, (chunk_id, content_hash) in chunk_refs(points).items()
+        if point in cosines  # a point that was deleted between the two queries belongs to an old version
     ]

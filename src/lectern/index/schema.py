@@ -13,7 +13,7 @@ KEYWORD_FIELDS = (
     "content_hash",
     "source_file_hash",
 )
-TEXT_FIELD = "content_hash"  # tells texts apart without reading them
+HASH_FIELD = "content_hash"  # tells texts apart without reading them
 INTEGER_FIELDS = ("chapter", "lesson", "hardware_tier")
 
 DENSE = "dense"

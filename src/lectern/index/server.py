@@ -2,13 +2,13 @@
 
 A server offers no lock and no transaction, so a lesson's new version is stored beside its old one. Points carry their
 generation, the ledger says in one commit which generation is live, and only then is the old one removed. A reader
-ignores points that are not live. If a replacement was committed while it read, it reads again, so that no response
-mixes two versions.
+ignores points that are not live. If a replacement was committed during a read, the read is repeated, so that no
+response mixes two versions.
 
-Exceptions of the Qdrant client become errors of Lectern here.
+Exceptions of the Qdrant client become errors of Lectern in this module.
 
 A circuit breaker protects against a server that does not answer: after a few failures in a row, requests fail at once.
-Now and then one request is let through, and when it succeeds, all are.
+Every few seconds one request is let through. When it succeeds, all requests are.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.scope import ChunkFilter
 from lectern.index import lexical, schema
-from lectern.index.points import AnyOf, Condition, Equals, Named, Scores, Within, candidates, conditions_of
+from lectern.index.points import AnyOf, ChunkRef, Condition, Equals, Scores, Within, candidates, conditions_of
 from lectern.ports.index import Commit, Generations
 from lectern.schemas.payload import from_payload, to_payload
 
@@ -50,23 +50,23 @@ T = TypeVar("T")
 
 PROVIDER = "qdrant"
 BAD_REQUEST, SERVER_ERROR = 400, 500
-PAGE = 512
-MOST_BOOKS = 100_000
+PAGE_SIZE = 512
+MAX_BOOKS = 100_000
 CHUNK_ID = "chunk_id"
 GENERATION = "generation"
 PARENT = "parent_doc_id"
 
 P = TypeVar("P", models.ScoredPoint, models.Record)
-FAILURES = 3  # in a row
-REST = 5.0  # seconds between two tries; what a 503 tells clients to wait
-BATCH = 64
-TIMEOUT = 20  # seconds
-ATTEMPTS = 10  # reads that a replacement may disturb before the reader is asked to come back
+MAX_FAILURES = 3  # in a row
+RETRY_SECONDS = 5.0  # between two attempts; a 503 tells clients to wait as long
+POINTS_PER_REQUEST = 64
+TIMEOUT_SECONDS = 20
+MAX_ATTEMPTS = 10  # of a read that replacements interrupt, and of a deletion
 
 
 @contextmanager
-def speaking_lectern() -> Iterator[None]:
-    """Turn whatever the client raises into an error that says what to do."""
+def client_errors() -> Iterator[None]:
+    """Turn an exception of the client into an error of Lectern that says what to do."""
     try:
         yield
     except ResourceExhaustedResponse as exc:
@@ -76,7 +76,7 @@ def speaking_lectern() -> Iterator[None]:
         if BAD_REQUEST <= status < SERVER_ERROR:
             raise ProviderRefused(PROVIDER, f"refused ({status}); check QDRANT_URL and QDRANT_API_KEY") from exc
         raise ProviderError(PROVIDER, f"failed ({status}); try again") from exc
-    except (json.JSONDecodeError, UnicodeDecodeError) as exc:  # which the client lets through
+    except (json.JSONDecodeError, UnicodeDecodeError) as exc:  # the client does not catch these
         raise ProviderError(PROVIDER, "gave an answer that cannot be read; check that QDRANT_URL is a Qdrant") from exc
     except ResponseHandlingException as exc:
         if isinstance(exc.source, httpx.TimeoutException):
@@ -86,41 +86,40 @@ def speaking_lectern() -> Iterator[None]:
 
 @dataclass(slots=True)
 class ServerView:
-    """The collection as it is for one response."""
+    """Reads from the collection for one response."""
 
     client: AsyncQdrantClient
     collection: str
     generations: Generations
     epochs: dict[str, int]
 
-    async def undisturbed(self) -> bool:
-        """Whether no replacement was committed since this view first looked at each book."""
+    async def is_current(self) -> bool:
+        """Whether no replacement was committed since this view first read from each book."""
         return all([await self.generations.epoch(book_id) == epoch for book_id, epoch in self.epochs.items()])
 
     async def find(
         self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
     ) -> list[Candidate]:
-        """The union of the nearest by cosine and the best by BM25, each with both scores."""
+        """The union of the nearest chunks by cosine and the best by BM25, each with both scores."""
         terms = lexical.query_terms(text, language)
         # Without its own corpus a book's scores would change with every other book, and never change back.
         corpus = models.IdfCorpusParams(corpus=compile_filter(ChunkFilter(book_id=where.book_id)))
+        refs: dict[str, ChunkRef] = {}
 
-        named: dict[str, Named] = {}
+        async def vector_scores(ids: Collection[str] | None) -> Scores:
+            exact = models.SearchParams(exact=True)  # as in the embedded index, so that both rank alike
+            return _scores(await self._query([vector], schema.DENSE, exact, where, ids, limit), refs)
 
-        async def near(ids: Collection[str] | None) -> Scores:
-            exact = models.SearchParams(exact=True)  # as the embedded index asks: the same ranking on both
-            return _scores(await self._query([vector], schema.DENSE, exact, where, ids, limit), named)
-
-        async def worded(ids: Collection[str] | None) -> Scores:
+        async def word_scores(ids: Collection[str] | None) -> Scores:
             if not terms.indices:
                 return {}
             query = models.SparseVector(indices=terms.indices, values=terms.values)
             params = models.SearchParams(idf=corpus)
-            return _scores(await self._query(query, schema.LEXICAL, params, where, ids, limit), named)
+            return _scores(await self._query(query, schema.LEXICAL, params, where, ids, limit), refs)
 
-        return await candidates(near, worded, lambda _: named)
+        return await candidates(vector_scores, word_scores, lambda _: refs)
 
-    async def _query(  # what a query is made of
+    async def _query(
         self,
         query: list[Vector] | models.SparseVector,
         using: str,
@@ -129,26 +128,26 @@ class ServerView:
         ids: Collection[str] | None,
         limit: int,
     ) -> list[models.ScoredPoint]:
-        await self._begin(where.book_id)
-        some = () if ids is None else (models.HasIdCondition(has_id=sorted(ids)),)
-        with speaking_lectern():
+        await self._note_epoch(where.book_id)
+        id_condition = () if ids is None else (models.HasIdCondition(has_id=sorted(ids)),)
+        with client_errors():
             response = await self.client.query_points(
                 self.collection,
                 query=query,
                 using=using,
-                query_filter=compile_filter(where, *some),
+                query_filter=compile_filter(where, *id_condition),
                 search_params=params,
                 limit=limit if ids is None else len(ids),
-                with_payload=[CHUNK_ID, GENERATION, PARENT, schema.TEXT_FIELD],
+                with_payload=[CHUNK_ID, GENERATION, PARENT, schema.HASH_FIELD],
             )
-        return await self._alive(where.book_id, response.points)
+        return await self._live(where.book_id, response.points)
 
     async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
         """Every chunk in scope, by source_file and chunk_index."""
-        await self._begin(where.book_id)
+        await self._note_epoch(where.book_id)
         points = await scroll(self.client, self.collection, compile_filter(where))
-        found = [stored_of(point) for point in await self._alive(where.book_id, points)]
-        return sorted(found, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
+        chunks = [stored_of(point) for point in await self._live(where.book_id, points)]
+        return sorted(chunks, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
 
     async def by_ids(self, book_id: str, ids: Sequence[str]) -> dict[str, StampedChunk]:
         """The chunks of this book among these ids."""
@@ -158,44 +157,45 @@ class ServerView:
     async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
         """The chunks of this book among these ids, each with its dense vectors."""
         points = await self._by_ids(book_id, ids, with_vectors=True)
-        found = [IndexedChunk(stored=stored_of(point), vectors=_dense_of(point)) for point in points]
-        return {one.stored.chunk.id: one for one in found}
+        chunks = [IndexedChunk(stored=stored_of(point), vectors=_dense_of(point)) for point in points]
+        return {indexed.stored.chunk.id: indexed for indexed in chunks}
 
     async def count(self, where: ChunkFilter) -> int:
-        """How many live chunks are in scope. Only their generation is read, so older payloads are counted too."""
-        await self._begin(where.book_id)
+        """How many live chunks are in scope. Only their generation is read, so payloads of an older format are counted
+        too."""
+        await self._note_epoch(where.book_id)
         points = await scroll(self.client, self.collection, compile_filter(where), payload=[PARENT, GENERATION])
-        return len(await self._alive(where.book_id, points))
+        return len(await self._live(where.book_id, points))
 
     async def book_ids(self) -> frozenset[str]:
         """The books that have any chunk here."""
-        with speaking_lectern():
-            facet = await self.client.facet(self.collection, schema.TENANT_FIELD, limit=MOST_BOOKS, exact=True)
+        with client_errors():
+            facet = await self.client.facet(self.collection, schema.TENANT_FIELD, limit=MAX_BOOKS, exact=True)
         return frozenset(str(hit.value) for hit in facet.hits if hit.count)
 
     async def _by_ids(self, book_id: str, ids: Sequence[str], *, with_vectors: bool) -> list[models.Record]:
-        await self._begin(book_id)
-        found: list[models.Record] = []
-        for start in range(0, len(ids), PAGE):
-            any_of = models.MatchAny(any=list(ids[start : start + PAGE]))
+        await self._note_epoch(book_id)
+        records: list[models.Record] = []
+        for start in range(0, len(ids), PAGE_SIZE):
+            any_of = models.MatchAny(any=list(ids[start : start + PAGE_SIZE]))
             scope = compile_filter(ChunkFilter(book_id=book_id), models.FieldCondition(key=CHUNK_ID, match=any_of))
-            found += await scroll(self.client, self.collection, scope, with_vectors=with_vectors)
-        return await self._alive(book_id, found)
+            records += await scroll(self.client, self.collection, scope, with_vectors=with_vectors)
+        return await self._live(book_id, records)
 
-    async def _begin(self, book_id: str) -> None:
+    async def _note_epoch(self, book_id: str) -> None:
         if book_id not in self.epochs:
             self.epochs[book_id] = await self.generations.epoch(book_id)
 
-    async def _alive(self, book_id: str, points: Sequence[P]) -> list[P]:
-        """These points without those of a generation that is not live."""
+    async def _live(self, book_id: str, points: Sequence[P]) -> list[P]:
+        """The points whose generation is live."""
         parents = sorted({str(_payload(point)[PARENT]) for point in points})
-        live = await self.generations.live(book_id, parents)
-        return [point for point in points if live.get(_payload(point)[PARENT]) == _payload(point)[GENERATION]]
+        generations = await self.generations.live(book_id, parents)
+        return [point for point in points if generations.get(_payload(point)[PARENT]) == _payload(point)[GENERATION]]
 
 
 def compile_filter(where: ChunkFilter, *more: models.Condition) -> models.Filter:
-    """The filter in the server's form, narrowed further if conditions are given."""
-    return models.Filter(must=[*(_translate(one) for one in conditions_of(where)), *more])
+    """The filter in the server's form, narrowed by further conditions."""
+    return models.Filter(must=[*(_translate(condition) for condition in conditions_of(where)), *more])
 
 
 def _translate(condition: Condition) -> models.FieldCondition:
@@ -217,11 +217,11 @@ def stored_of(point: models.ScoredPoint | models.Record) -> StampedChunk:
     return from_payload(_payload(point).get(CHUNK_ID), point.payload)
 
 
-def _scores(points: Sequence[models.ScoredPoint], named: dict[str, Named]) -> Scores:
-    """The points' scores; the chunks behind them are remembered."""
+def _scores(points: Sequence[models.ScoredPoint], refs: dict[str, ChunkRef]) -> Scores:
+    """The scores of the points; the ids and hashes of their chunks are added to `refs`."""
     for point in points:
         payload = _payload(point)
-        named[str(point.id)] = (ChunkId(str(payload[CHUNK_ID])), str(payload[schema.TEXT_FIELD]))
+        refs[str(point.id)] = (ChunkId(str(payload[CHUNK_ID])), str(payload[schema.HASH_FIELD]))
     return {str(point.id): point.score for point in points}
 
 
@@ -244,44 +244,44 @@ async def scroll(
     payload: bool | list[str] = True,
 ) -> list[models.Record]:
     """Every point that matches the filter, with all, some or none of its payload."""
-    found: list[models.Record] = []
+    points: list[models.Record] = []
     offset: Any = None
     while True:
-        with speaking_lectern():
+        with client_errors():
             records, offset = await client.scroll(
                 collection,
                 scroll_filter=scope,
-                limit=PAGE,
+                limit=PAGE_SIZE,
                 offset=offset,
                 with_payload=payload,
                 with_vectors=[schema.DENSE] if with_vectors else False,
             )
-        found += records
+        points += records
         if offset is None:
-            return found
+            return points
 
 
-class Breaker:
-    """Lets requests pass while the server answers."""
+class CircuitBreaker:
+    """Lets requests pass while the server answers; after failures in a row it refuses them at once for a while."""
 
     def __init__(self, provider: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._provider, self._clock = provider, clock
         self._failures = 0
-        self._until = 0.0
+        self._refuse_until = 0.0
 
     @contextmanager
-    def passing(self) -> Iterator[None]:
+    def request(self) -> Iterator[None]:
         """Let one request pass; raise at once if the last ones failed."""
-        if self._failures >= FAILURES:
-            if self._clock() < self._until:
+        if self._failures >= MAX_FAILURES:
+            if self._clock() < self._refuse_until:
                 raise ProviderError(self._provider, "does not answer, and was asked a moment ago; try again soon")
-            self._until = self._clock() + REST  # this one tries for everybody
+            self._refuse_until = self._clock() + RETRY_SECONDS  # this request is the attempt; others keep failing
         try:
             yield
         except ProviderError as exc:
             if exc.retryable:
                 self._failures += 1
-                self._until = self._clock() + REST
+                self._refuse_until = self._clock() + RETRY_SECONDS
             raise
         self._failures = 0
 
@@ -292,16 +292,16 @@ class ServerIndex:
     def __init__(self, client: AsyncQdrantClient, collection: str, generations: Generations) -> None:
         self._client = client
         self._generations = generations
-        self._breaker = Breaker("qdrant")
+        self._breaker = CircuitBreaker("qdrant")
         self.collection = collection
 
     async def read(self, work: Callable[[ServerView], Awaitable[T]]) -> T:
         """Run `work`, and run it again if a replacement was committed in between."""
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             view = ServerView(self._client, self.collection, self._generations, {})
-            with self._breaker.passing():  # readers do not queue up before a server that is down
+            with self._breaker.request():  # readers do not wait for a server that is down
                 result = await work(view)
-            if await view.undisturbed():
+            if await view.is_current():
                 return result
         raise Busy("the book is being replaced faster than it can be read; try again in a moment")
 
@@ -310,10 +310,10 @@ class ServerIndex:
         for chunk in (indexed.stored.chunk for change in changes for indexed in change.put):
             if chunk.book_id != book_id:
                 raise ValueError(f"a chunk of {chunk.book_id!r} among those of {book_id!r}")
-        points = [to_point(one, change.language, generation) for change in changes for one in change.put]
-        for start in range(0, len(points), BATCH):
-            with speaking_lectern():
-                await self._client.upsert(self.collection, points[start : start + BATCH], wait=True)
+        points = [to_point(indexed, change.language, generation) for change in changes for indexed in change.put]
+        for start in range(0, len(points), POINTS_PER_REQUEST):
+            with client_errors():
+                await self._client.upsert(self.collection, points[start : start + POINTS_PER_REQUEST], wait=True)
             reached("index.put")
         await commit()
         reached("index.before-drop")
@@ -321,7 +321,8 @@ class ServerIndex:
         reached("index.changed")
 
     async def remnants(self, book_id: str, pending: AbstractSet[int], *, drop: bool) -> int:
-        """Points of a generation that is neither live nor pending: an old copy of ledger or server was restored."""
+        """Points of a generation that is neither live nor pending: an old copy of the ledger or the server was
+        restored."""
         scope = compile_filter(ChunkFilter(book_id=book_id))
         points = await scroll(self._client, self.collection, scope, payload=[PARENT, GENERATION])
         parents = sorted({generation_of(point)[0] for point in points})
@@ -331,35 +332,36 @@ class ServerIndex:
             parent, generation = generation_of(point)
             if live.get(parent) != generation and generation not in pending:
                 dead.append(point.id)
-        for start in range(0, len(dead) if drop else 0, BATCH):
-            with speaking_lectern():
-                some = models.PointIdsList(points=dead[start : start + BATCH])
-                await self._client.delete(self.collection, some, wait=True)
+        for start in range(0, len(dead) if drop else 0, POINTS_PER_REQUEST):
+            with client_errors():
+                batch = models.PointIdsList(points=dead[start : start + POINTS_PER_REQUEST])
+                await self._client.delete(self.collection, batch, wait=True)
         return len(dead)
 
     async def _remove_older(self, book_id: str, generation: int, changes: Sequence[Change]) -> None:
-        """Delete by explicit ids, which are looked up again: a delete by filter was seen to miss points."""
-        parents = sorted({one.stored.chunk.parent_doc_id for change in changes for one in change.put})
-        gone = sorted({chunk for change in changes for chunk in change.drop})
+        """Delete the older generations by explicit ids, and look for more until none is left: a delete by filter has
+        missed points."""
+        parents = sorted({indexed.stored.chunk.parent_doc_id for change in changes for indexed in change.put})
+        dropped = sorted({chunk for change in changes for chunk in change.drop})
         older = models.FieldCondition(key=GENERATION, range=models.Range(lt=generation))
-        stood_there = models.Filter(
+        of_changes = models.Filter(
             should=[
                 models.FieldCondition(key=PARENT, match=models.MatchAny(any=parents)),
-                models.FieldCondition(key=CHUNK_ID, match=models.MatchAny(any=gone)),
+                models.FieldCondition(key=CHUNK_ID, match=models.MatchAny(any=dropped)),
             ]
         )
-        scope = compile_filter(ChunkFilter(book_id=book_id), older, stood_there)
-        for _ in range(ATTEMPTS):
+        scope = compile_filter(ChunkFilter(book_id=book_id), older, of_changes)
+        for _ in range(MAX_ATTEMPTS):
             stale = [point.id for point in await scroll(self._client, self.collection, scope, payload=False)]
             if not stale:
                 return
-            with speaking_lectern():
+            with client_errors():
                 await self._client.delete(self.collection, models.PointIdsList(points=stale), wait=True)
         raise ProviderError("qdrant", f"{len(stale)} outdated points could not be deleted; run: lectern doctor")
 
 
 def to_point(indexed: IndexedChunk, language: str, generation: int) -> models.PointStruct:
-    """A chunk of one generation; two generations of it can exist side by side."""
+    """A chunk of one generation as a point. Two generations of a chunk can exist at the same time."""
     chunk = indexed.stored.chunk
     terms = lexical.passage_terms(chunk.trail, chunk.text, language)
     return models.PointStruct(
@@ -378,7 +380,7 @@ async def open_server_index(
 ) -> AsyncIterator[ServerIndex]:
     """The collection on the server, created on first use if dimensions are given; the client is closed at the end."""
     try:
-        with speaking_lectern():
+        with client_errors():
             if await client.collection_exists(collection):
                 await _check(client, collection, dimensions)
             elif dimensions is None:
@@ -391,17 +393,17 @@ async def open_server_index(
 
 
 def connect(url: str, api_key: str | None) -> AsyncQdrantClient:
-    """A client for a server; nothing is sent yet."""
+    """A client for a server; it sends nothing yet."""
     try:
-        return AsyncQdrantClient(url=url, api_key=api_key, timeout=TIMEOUT, check_compatibility=False)
+        return AsyncQdrantClient(url=url, api_key=api_key, timeout=TIMEOUT_SECONDS, check_compatibility=False)
     except ValueError as exc:
         raise ConfigError(f"QDRANT_URL: {url!r} is no address ({exc})") from exc
 
 
 async def _check(client: AsyncQdrantClient, collection: str, dimensions: int | None) -> None:
     vectors: Any = (await client.get_collection(collection)).config.params.vectors
-    found = vectors.get(schema.DENSE) if isinstance(vectors, dict) else None
-    if found is None or (dimensions is not None and found.size != dimensions):
+    dense = vectors.get(schema.DENSE) if isinstance(vectors, dict) else None
+    if dense is None or (dimensions is not None and dense.size != dimensions):
         raise IndexMismatch(
             f"the collection {collection!r} on the server was not made by Lectern for {dimensions} dimensions; "
             "set QDRANT_COLLECTION_NAME to another name"
