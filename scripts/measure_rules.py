@@ -169,7 +169,9 @@ def remembered() -> Iterator[None]:
             odds[statement, evidence] = await read(self, statement, evidence)
         return odds[statement, evidence]
 
-    with patched([(LocalEmbedder, "embed", embedded), (LocalEntailment, "log_odds", judged), (finding, "KEPT", 10**6)]):
+    with patched(
+        [(LocalEmbedder, "embed", embedded), (LocalEntailment, "log_odds", judged), (finding, "CACHE_SIZE", 10**6)]
+    ):
         yield
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lectern.models.batching import Pace, Patience
+from lectern.models.batching import BatchOptions, RetryPolicy
 from lectern.models.cohere import CohereEmbedder
 from lectern.models.openai import OpenAIEmbedder
 from tests.fakeai import FakeAI, fake_ai
@@ -26,7 +26,7 @@ TEXTS = [
     "A camera sees light.",
 ]
 TRIES = 3
-QUICK = Patience(attempts=TRIES, timeout=20, budget=60, first_wait=0.5, longest_wait=60)
+QUICK = RetryPolicy(attempts=TRIES, timeout=20, budget=60, first_wait=0.5, longest_wait=60)
 BATCHES = [[TEXTS[4], TEXTS[2]], [TEXTS[5], TEXTS[1]], [TEXTS[0], TEXTS[3]]]  # as they are sent: by length
 
 
@@ -42,10 +42,10 @@ class Clock:
         await asyncio.sleep(0)
 
 
-def pace_of(patience: Patience = QUICK, **changes: Any) -> Pace:
+def options_of(policy: RetryPolicy = QUICK, **changes: Any) -> BatchOptions:
     """Two texts a request, one request at a time, so that a script's steps meet the batches in order."""
-    given = {"most_texts": 2, "concurrency": 1, "sleep": Clock().sleep} | changes
-    return Pace(patience={"passage": patience, "question": patience}, **given)
+    given = {"max_texts": 2, "concurrency": 1, "sleep": Clock().sleep} | changes
+    return BatchOptions(retries={"passage": policy, "question": policy}, **given)
 
 
 class OverHTTP:
@@ -53,7 +53,7 @@ class OverHTTP:
 
     provider: str
 
-    def make(self, url: str, pace: Pace | None = None, key: str = CANARY) -> OpenAIEmbedder | CohereEmbedder:
+    def make(self, url: str, options: BatchOptions | None = None, key: str = CANARY) -> OpenAIEmbedder | CohereEmbedder:
         """The adapter, as against the real one but for the address."""
         raise NotImplementedError
 
@@ -77,9 +77,9 @@ class AtOpenAI(OverHTTP):
 
     provider = "openai"
 
-    def make(self, url: str, pace: Pace | None = None, key: str = CANARY) -> OpenAIEmbedder:
+    def make(self, url: str, options: BatchOptions | None = None, key: str = CANARY) -> OpenAIEmbedder:
         """The adapter for OpenAI."""
-        return OpenAIEmbedder(key, base_url=f"{url}/v1", pace=pace)
+        return OpenAIEmbedder(key, base_url=f"{url}/v1", options=options)
 
 
 class AtCohere(OverHTTP):
@@ -87,6 +87,6 @@ class AtCohere(OverHTTP):
 
     provider = "cohere"
 
-    def make(self, url: str, pace: Pace | None = None, key: str = CANARY) -> CohereEmbedder:
+    def make(self, url: str, options: BatchOptions | None = None, key: str = CANARY) -> CohereEmbedder:
         """The adapter for Cohere."""
-        return CohereEmbedder(key, base_url=url, pace=pace)
+        return CohereEmbedder(key, base_url=url, options=options)

@@ -17,7 +17,7 @@ import pytest
 from lectern.domain.errors import ProviderError, ProviderRefused, ProviderTimeout, RateLimited
 from tests.fakeai import NORMAL, FakeAI, Step, fake_ai
 from tests.faults import FAULTS, OPENAI_FAULTS, Fault, assert_silent, failing, in_seconds
-from tests.remotes import BATCHES, CANARY, QUICK, TEXTS, TRIES, AtCohere, AtOpenAI, Clock, OverHTTP, pace_of
+from tests.remotes import BATCHES, CANARY, QUICK, TEXTS, TRIES, AtCohere, AtOpenAI, Clock, OverHTTP, options_of
 
 
 class FaultContract(OverHTTP):
@@ -35,7 +35,7 @@ class FaultContract(OverHTTP):
         """One fault, at every batch."""
         caplog.set_level(logging.DEBUG)
         done: list[int] = []
-        async with aclosing(self.make(ai.url, pace_of(progress=lambda count, _: done.append(count)))) as embedder:
+        async with aclosing(self.make(ai.url, options_of(progress=lambda count, _: done.append(count)))) as embedder:
             for place in range(len(BATCHES)):
                 done.clear()
                 ai.received.clear()
@@ -58,7 +58,7 @@ class FaultContract(OverHTTP):
         """Whichever it is and at whichever batch: that batch alone is sent again, after a wait, and the vectors are
         those of a calm day."""
         clock = Clock()
-        async with aclosing(self.make(ai.url, pace_of(sleep=clock.sleep))) as embedder:
+        async with aclosing(self.make(ai.url, options_of(sleep=clock.sleep))) as embedder:
             calm = await embedder.embed(TEXTS, purpose="passage")
             for place, (name, fault) in product(range(len(BATCHES)), FAULTS.items()):
                 if not fault.again:
@@ -77,9 +77,9 @@ class FaultContract(OverHTTP):
     async def test_waits_grow_and_vary(self, ai: FakeAI) -> None:
         """Each wait is about twice the one before, and no two callers keep step."""
         clock = Clock()
-        patience = replace(QUICK, attempts=8, first_wait=1.0, longest_wait=20.0)
+        policy = replace(QUICK, attempts=8, first_wait=1.0, longest_wait=20.0)
         ai.script(then=failing(503))
-        async with aclosing(self.make(ai.url, pace_of(patience, sleep=clock.sleep))) as embedder:
+        async with aclosing(self.make(ai.url, options_of(policy, sleep=clock.sleep))) as embedder:
             with pytest.raises(ProviderError):
                 await embedder.embed(["Stop."], purpose="passage")
 
@@ -93,7 +93,7 @@ class FaultContract(OverHTTP):
         """Seconds or a date: as long as was asked, and never at once."""
         clock = Clock()
         ai.script(failing(429, retry_after=header or in_seconds(9)))
-        async with aclosing(self.make(ai.url, pace_of(sleep=clock.sleep))) as embedder:
+        async with aclosing(self.make(ai.url, options_of(sleep=clock.sleep))) as embedder:
             await embedder.embed(["Stop."], purpose="passage")
 
         [wait] = clock.waits
@@ -103,9 +103,9 @@ class FaultContract(OverHTTP):
     async def test_whoever_asks_for_too_long_is_left_alone(self, bound: str, ai: FakeAI) -> None:
         """Asked to come back in an hour we give up at once, and the error says when to try again."""
         clock = Clock()
-        patience = replace(QUICK, **({"longest_wait": 9999, "budget": 9999} | {bound: 60}))
+        policy = replace(QUICK, **({"longest_wait": 9999, "budget": 9999} | {bound: 60}))
         ai.script(then=failing(429, retry_after="3600"))
-        async with aclosing(self.make(ai.url, pace_of(patience, sleep=clock.sleep))) as embedder:
+        async with aclosing(self.make(ai.url, options_of(policy, sleep=clock.sleep))) as embedder:
             with pytest.raises(RateLimited, match="3600 s") as caught:
                 await embedder.embed(TEXTS, purpose="passage")
 
@@ -117,12 +117,12 @@ class FaultContract(OverHTTP):
     async def test_slowness_is_a_time_out(self, caplog: pytest.LogCaptureFixture) -> None:
         """At whichever batch: no answer, or one that drips in without end, is given up in time and tried again."""
         caplog.set_level(logging.DEBUG)
-        patience = replace(QUICK, attempts=2, timeout=1.0)
+        policy = replace(QUICK, attempts=2, timeout=1.0)
 
         async def strike(place: int, step: Step) -> None:
             with fake_ai() as ai:
                 ai.script(*[NORMAL] * place, then=step)
-                async with aclosing(self.make(ai.url, pace_of(patience))) as embedder:
+                async with aclosing(self.make(ai.url, options_of(policy))) as embedder:
                     began = time.monotonic()
                     with pytest.raises(ProviderTimeout, match="in time") as caught:
                         await embedder.embed(TEXTS, purpose="passage")
@@ -138,8 +138,8 @@ class FaultContract(OverHTTP):
     async def test_a_batch_has_a_time_of_its_own(self, ai: FakeAI) -> None:
         """Tries and waits together end with the budget, however many tries are left."""
         ai.script(then=failing(503))
-        patience = replace(QUICK, attempts=10_000, budget=0.5, first_wait=0.01, longest_wait=0.02)
-        async with aclosing(self.make(ai.url, pace_of(patience, sleep=asyncio.sleep))) as embedder:
+        policy = replace(QUICK, attempts=10_000, budget=0.5, first_wait=0.01, longest_wait=0.02)
+        async with aclosing(self.make(ai.url, options_of(policy, sleep=asyncio.sleep))) as embedder:
             began = time.monotonic()
             with pytest.raises(ProviderError):
                 await embedder.embed(TEXTS, purpose="passage")
@@ -150,7 +150,7 @@ class FaultContract(OverHTTP):
     async def test_one_failure_ends_the_call(self, ai: FakeAI) -> None:
         """With several batches under way the others are called off: nothing is left running."""
         ai.script(Step(delay=60), failing(401), then=Step(delay=60))
-        async with aclosing(self.make(ai.url, pace_of(concurrency=3))) as embedder:
+        async with aclosing(self.make(ai.url, options_of(concurrency=3))) as embedder:
             with pytest.raises(ProviderRefused):
                 await asyncio.wait_for(embedder.embed(TEXTS, purpose="passage"), timeout=15)
 
@@ -159,7 +159,7 @@ class FaultContract(OverHTTP):
     async def test_a_call_can_be_called_off(self, ai: FakeAI) -> None:
         """Cancelling ends it, and leaves nothing running."""
         ai.script(then=Step(delay=60))
-        async with aclosing(self.make(ai.url, pace_of())) as embedder:
+        async with aclosing(self.make(ai.url, options_of())) as embedder:
             call = asyncio.create_task(embedder.embed(TEXTS, purpose="passage"))
             while not ai.received:  # noqa: ASYNC110  # the server is another thread
                 await asyncio.sleep(0.01)
@@ -175,7 +175,7 @@ class FaultContract(OverHTTP):
         with socket.create_server(("127.0.0.1", 0)) as closed:
             port = closed.getsockname()[1]
         clock = Clock()
-        async with aclosing(self.make(f"http://127.0.0.1:{port}", pace_of(sleep=clock.sleep))) as embedder:
+        async with aclosing(self.make(f"http://127.0.0.1:{port}", options_of(sleep=clock.sleep))) as embedder:
             with pytest.raises(ProviderError, match="could not be reached") as caught:
                 await embedder.embed(TEXTS, purpose="passage")
 

@@ -14,7 +14,7 @@ from lectern.domain.errors import BadInput, ConfigError
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.index import Embedder
 from tests.fakeai import FakeAI, Step
-from tests.remotes import BATCHES, CANARY, TEXTS, AtCohere, AtOpenAI, OverHTTP, pace_of
+from tests.remotes import BATCHES, CANARY, TEXTS, AtCohere, AtOpenAI, OverHTTP, options_of
 
 LONG_TEXT = "\n\n".join(f"Paragraph {n}: the arm moves joint {n} by {n * 7} degrees, then waits." for n in range(700))
 
@@ -100,7 +100,7 @@ class RemoteContract(OverHTTP, EmbedderContract):
 
     async def test_texts_of_like_length_go_together(self, ai: FakeAI) -> None:
         """Requests are sorted by length and hold no more texts than they may; a text that comes twice is sent once."""
-        async with aclosing(self.make(ai.url, pace_of())) as embedder:
+        async with aclosing(self.make(ai.url, options_of())) as embedder:
             await embedder.embed([*TEXTS, *TEXTS], purpose="passage")
 
         assert [received.texts for received in ai.received] == BATCHES
@@ -108,7 +108,7 @@ class RemoteContract(OverHTTP, EmbedderContract):
     async def test_no_more_at_once_than_agreed(self, ai: FakeAI) -> None:
         """Concurrency is used, and bounded."""
         ai.script(then=Step(delay=0.05))
-        async with aclosing(self.make(ai.url, pace_of(concurrency=2, most_texts=1))) as embedder:
+        async with aclosing(self.make(ai.url, options_of(concurrency=2, max_texts=1))) as embedder:
             await embedder.embed(TEXTS, purpose="passage")
 
         assert ai.most_at_once == 2
@@ -117,8 +117,8 @@ class RemoteContract(OverHTTP, EmbedderContract):
     async def test_progress_is_reported(self, ai: FakeAI) -> None:
         """After every request, how many texts of how many are done."""
         seen: list[tuple[int, int]] = []
-        pace = pace_of(progress=lambda done, total: seen.append((done, total)))
-        async with aclosing(self.make(ai.url, pace)) as embedder:
+        options = options_of(progress=lambda done, total: seen.append((done, total)))
+        async with aclosing(self.make(ai.url, options)) as embedder:
             await embedder.embed(TEXTS, purpose="passage")
 
         assert seen == [(2, 6), (4, 6), (6, 6)]

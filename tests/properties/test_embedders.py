@@ -15,7 +15,7 @@ from lectern.domain.errors import ProviderError
 from lectern.models.batching import check_vectors, in_batches, in_order
 from lectern.models.cohere import WINDOW_TOKENS
 from lectern.models.local.packaged_models import TOKENIZER, WEIGHTS
-from lectern.models.provider_errors import failure, retry_after
+from lectern.models.provider_errors import retry_after, status_error
 from lectern.models.windows import byte_pieces, passages, token_pieces
 from tests.conftest import SAMPLE_BOOK
 
@@ -71,15 +71,15 @@ def test_vectors_find_their_texts_or_fail(places: list[object], count: int) -> N
 
 
 @given(st.dictionaries(st.text(max_size=5), st.integers(0, 50)), st.integers(1, 5), st.integers(1, 100))
-def test_batches_hold_every_text_once(sizes: dict[str, int], most_texts: int, most_bytes: int) -> None:
+def test_batches_hold_every_text_once(sizes: dict[str, int], max_texts: int, max_bytes: int) -> None:
     """Within both limits, by size, none lost; only a text that is too large by itself goes beyond, and alone."""
-    batches = list(in_batches(sizes, most_texts=most_texts, most_bytes=most_bytes))
+    batches = list(in_batches(sizes, max_texts=max_texts, max_bytes=max_bytes))
     sent = [text for batch in batches for text in batch]
 
     assert sorted(sent) == sorted(sizes)
     assert [sizes[text] for text in sent] == sorted(sizes.values())
-    assert all(0 < len(batch) <= most_texts for batch in batches)
-    assert all(len(batch) == 1 or sum(sizes[text] for text in batch) <= most_bytes for batch in batches)
+    assert all(0 < len(batch) <= max_texts for batch in batches)
+    assert all(len(batch) == 1 or sum(sizes[text] for text in batch) <= max_bytes for batch in batches)
 
 
 @pytest.mark.parametrize("pieces", [token_pieces, byte_pieces])
@@ -135,7 +135,7 @@ def test_any_header_can_be_read(said: str, name: str) -> None:
 @given(st.integers(100, 599), st.text(max_size=30), st.text(max_size=30))
 def test_no_word_of_the_providers_crosses_the_border(status: int, said: str, code: str) -> None:
     """Whatever the status, it becomes an error of ours; a code is repeated only if it is made of plain letters."""
-    error = failure("acme", status, {"retry-after": said}, key_name="ACME_API_KEY", code=f"sk-{code}")
+    error = status_error("acme", status, {"retry-after": said}, key_name="ACME_API_KEY", code=f"sk-{code}")
 
     assert error.provider == "acme"
     assert "sk-" not in str(error)

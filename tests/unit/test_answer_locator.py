@@ -19,12 +19,12 @@ from lectern.confidence.location import CANNOT_ANSWER, locate, readable
 from lectern.domain.errors import ModelDamaged
 from lectern.models.local import pairs
 from lectern.models.local.answer_locator import (
-    KEPT,
+    CACHE_SIZE,
     LOCATOR,
+    MAX_PIECE_TOKENS,
+    MAX_QUESTION_TOKENS,
+    MAX_WINDOW_PIECES,
     MODEL,
-    MOST,
-    PIECE,
-    QUESTION,
     LocalAnswerLocator,
     log_odds,
 )
@@ -61,7 +61,7 @@ class Counting:
 def reader(session: Any) -> pairs.PairReader:
     """The real tokenizer with another network."""
     real = pairs.reader(LOCATOR, MODEL)
-    return pairs.PairReader(MODEL, real.tokenizer, session, real.opens, real.parts)
+    return pairs.PairReader(MODEL, real.tokenizer, session, real.cls_id, real.sep_id)
 
 
 async def test_the_piece_that_answers_is_the_likeliest() -> None:
@@ -120,10 +120,10 @@ def test_a_row_is_read_with_the_heads_of_its_cells() -> None:
 async def test_what_is_kept_does_not_grow() -> None:
     """Numbers of so many passages are kept and no more."""
     finder = LocalAnswerLocator()
-    for number in range(KEPT + 5):
+    for number in range(CACHE_SIZE + 5):
         await finder.find("What is it?", [("", (f"It is number {number}.",))])
 
-    assert len(finder._known) == KEPT  # what is promised is the memory it takes
+    assert len(finder._cache) == CACHE_SIZE  # what is promised is the memory it takes
 
 
 @given(st.lists(st.integers(1, 150), max_size=60), st.integers(1, 80))
@@ -135,13 +135,13 @@ def test_every_piece_is_read_once_within_the_window(lengths: list[int], asked: i
 
     assert len(found) == len(lengths)
     assert all(len(ids) <= WINDOW for ids in session.given)
-    marks = [ids.count(network.parts) - 2 for ids in session.given]
+    marks = [ids.count(network.sep_id) - 2 for ids in session.given]
     assert sum(marks) == len(lengths)
-    assert all(1 <= count <= MOST for count in marks)
-    asking = network.pieces("why")[0]
-    assert all(ids.count(asking) == min(asked, QUESTION) for ids in session.given)
-    word = network.pieces("word")[0]
-    assert sum(ids.count(word) for ids in session.given) == sum(min(length, PIECE) for length in lengths)
+    assert all(1 <= count <= MAX_WINDOW_PIECES for count in marks)
+    asking = network.token_ids("why")[0]
+    assert all(ids.count(asking) == min(asked, MAX_QUESTION_TOKENS) for ids in session.given)
+    word = network.token_ids("word")[0]
+    assert sum(ids.count(word) for ids in session.given) == sum(min(length, MAX_PIECE_TOKENS) for length in lengths)
 
 
 def test_marks_of_the_network_in_a_text_are_text() -> None:
@@ -150,8 +150,8 @@ def test_marks_of_the_network_in_a_text_are_text() -> None:
     network = reader(session)
 
     assert len(log_odds(network, "[SEP]", ("[CLS]", ("[SEP]", "[SEP] [SEP]")))) == 2
-    assert session.given[0].count(network.parts) == 4
-    assert session.given[0].count(network.opens) == 1
+    assert session.given[0].count(network.sep_id) == 4
+    assert session.given[0].count(network.cls_id) == 1
 
 
 @pytest.mark.parametrize("name", [MODEL, CHECKSUMS])

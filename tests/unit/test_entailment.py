@@ -17,7 +17,14 @@ import pytest
 
 from lectern.domain.errors import ModelDamaged
 from lectern.models.local import pairs
-from lectern.models.local.entailment import JUDGE, LONGEST, MARKS, MODEL, MOST, LocalEntailment
+from lectern.models.local.entailment import (
+    JUDGE,
+    MAX_LOG_ODDS,
+    MAX_STATEMENT_TOKENS,
+    MODEL,
+    SPECIAL_TOKENS,
+    LocalEntailment,
+)
 from lectern.models.local.entailment import log_odds as odds_by
 from lectern.models.local.packaged_models import CHECKSUMS, WINDOW
 
@@ -50,7 +57,7 @@ class Said:
 def reader(session: Said) -> pairs.PairReader:
     """The real tokenizer with another network."""
     real = pairs.reader(JUDGE, MODEL)
-    return pairs.PairReader(MODEL, real.tokenizer, session, real.opens, real.parts)
+    return pairs.PairReader(MODEL, real.tokenizer, session, real.cls_id, real.sep_id)
 
 
 async def log_odds(statement: str, evidence: str = EVIDENCE, network: LocalEntailment = NETWORK) -> float:
@@ -82,9 +89,9 @@ async def test_a_statement_that_is_too_long_is_not_judged() -> None:
     """None, not a number for the part that would fit; nor is there one for nothing at all."""
     session = Said(1.0)
 
-    assert odds_by(reader(session), "word " * LONGEST, EVIDENCE) is not None
-    assert await NETWORK.log_odds("word " * LONGEST, EVIDENCE) is not None
-    assert await NETWORK.log_odds("word " * (LONGEST + 1), EVIDENCE) is None
+    assert odds_by(reader(session), "word " * MAX_STATEMENT_TOKENS, EVIDENCE) is not None
+    assert await NETWORK.log_odds("word " * MAX_STATEMENT_TOKENS, EVIDENCE) is not None
+    assert await NETWORK.log_odds("word " * (MAX_STATEMENT_TOKENS + 1), EVIDENCE) is None
     assert await NETWORK.log_odds("", EVIDENCE) is None
     assert await NETWORK.log_odds(" \n", EVIDENCE) is None
 
@@ -95,7 +102,7 @@ async def test_evidence_beyond_the_window_is_not_read() -> None:
     odds_by(reader(session), "The pump starts.", filler)
 
     assert len(session.ids) == WINDOW
-    assert len(session.ids) - session.ids.index(session.ids[-1]) - 2 == WINDOW - MARKS - len(
+    assert len(session.ids) - session.ids.index(session.ids[-1]) - 2 == WINDOW - SPECIAL_TOKENS - len(
         "the pump starts .".split()
     )
     assert await log_odds(STATEMENTS[0], filler + EVIDENCE) == await log_odds(STATEMENTS[0], filler)
@@ -125,9 +132,9 @@ def test_the_whole_and_its_pieces_make_one_number() -> None:
     pieces = len("the pump starts .".split())
 
     assert odds_by(reader(Said(3.0, 1.0)), "The pump starts.", EVIDENCE) == pytest.approx(3 - (1 + np.log(pieces)))
-    assert odds_by(reader(Said(500.0)), "The pump starts.", EVIDENCE) == MOST
-    assert odds_by(reader(Said(-500.0)), "The pump starts.", EVIDENCE) == -MOST
-    assert odds_by(reader(Said(0.0, 5000.0)), "The pump starts.", EVIDENCE) == -MOST
+    assert odds_by(reader(Said(500.0)), "The pump starts.", EVIDENCE) == MAX_LOG_ODDS
+    assert odds_by(reader(Said(-500.0)), "The pump starts.", EVIDENCE) == -MAX_LOG_ODDS
+    assert odds_by(reader(Said(0.0, 5000.0)), "The pump starts.", EVIDENCE) == -MAX_LOG_ODDS
 
 
 @pytest.mark.parametrize("name", [MODEL, CHECKSUMS])

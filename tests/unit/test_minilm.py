@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lectern.domain.errors import BadInput, ModelDamaged
-from lectern.models.local.embedder import MODEL, SPECIAL, LocalEmbedder, _model
+from lectern.models.local.embedder import MODEL, SPECIAL_TOKENS, LocalEmbedder, _model
 from lectern.models.local.packaged_models import CHECKSUMS, TOKENIZER, WEIGHTS, WINDOW
-from lectern.models.windows import LONGEST_TRAIL, heading
+from lectern.models.windows import MAX_TRAIL_PIECES, heading
 
 EMBEDDER = LocalEmbedder()
 TEXTS = [
@@ -40,7 +40,7 @@ ANYTHING = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 
 def pieces(text: str) -> int:
     """How much of the window a text takes, special pieces included."""
-    return len(_model(WEIGHTS, os.getpid()).pieces(text)) + SPECIAL
+    return len(_model(WEIGHTS, os.getpid()).pieces(text)) + SPECIAL_TOKENS
 
 
 def bodies(trail: list[str], text: str) -> list[str]:
@@ -133,7 +133,7 @@ async def test_a_passage_over_the_window_is_refused_by_its_size() -> None:
 
 async def test_marks_of_the_model_in_a_text_are_text() -> None:
     """A lesson on tokenizers may say [SEP]; that is not the end of anything."""
-    assert pieces("[SEP]") == SPECIAL + len(["[", "sep", "]"])
+    assert pieces("[SEP]") == SPECIAL_TOKENS + len(["[", "sep", "]"])
 
 
 async def test_half_a_character_is_the_callers_mistake() -> None:
@@ -202,7 +202,7 @@ def test_a_monstrous_trail_leaves_room_for_the_text(trail: list[str]) -> None:
     found = EMBEDDER.passages(trail, "Some words of the lesson. " * 100)
     head = found[0].split("\n")[0]
 
-    assert 0 < pieces(head) - SPECIAL <= LONGEST_TRAIL
+    assert 0 < pieces(head) - SPECIAL_TOKENS <= MAX_TRAIL_PIECES
     assert head in " > ".join(trail)
     assert all(pieces(window) <= WINDOW for window in found)
 

@@ -1,7 +1,8 @@
-"""Cohere's embeddings. The model is told whether a text is a passage or a question, and never cuts one: `truncate` is
-NONE, so a text beyond its 512 tokens would be refused. Windows are therefore bounded by an estimate that guesses high.
+"""Cohere's embeddings. A request says whether its texts are passages or questions. `truncate` is NONE, so the model
+refuses a text over 512 tokens instead of cutting it. The size of a window is therefore an estimate that is rather too
+high than too low.
 
-A question beyond one window is still one vector, the mean of its windows': its end counts like its beginning.
+A question that needs several windows gets one vector, the mean of theirs, so that its end counts like its beginning.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from cohere.core.parse_error import ParsingError
 
 from lectern.domain.chunks import Vector
 from lectern.domain.errors import ProviderError, ProviderTimeout
-from lectern.models.batching import Batching, Numbered, Pace
-from lectern.models.provider_errors import UNREADABLE, checked_base_url, checked_key, failure, unreadable
-from lectern.models.windows import fitting, passages, token_pieces
+from lectern.models.batching import BatchEmbedding, BatchOptions, NumberedVectors
+from lectern.models.provider_errors import UNREADABLE, check_base_url, check_key, status_error, unreadable_answer
+from lectern.models.windows import passages, split_to_fit, token_pieces
 from lectern.ports.index import Purpose
 
 PROVIDER = "cohere"
@@ -29,14 +30,14 @@ BASE_URL = "https://api.cohere.com"
 KEY_NAME, URL_NAME = "COHERE_API_KEY", "the base URL of Cohere"
 INPUT_TYPE = {"passage": "search_document", "question": "search_query"}
 
-WINDOW_TOKENS = 480  # estimated; the model reads 512, its own marks included
-MOST_TEXTS = 96  # a request
-MOST_BYTES = 1_000_000  # never reached by 96 windows
-ERROR = 400
+WINDOW_TOKENS = 480  # estimated; the model reads 512, special tokens included
+MAX_TEXTS = 96  # of a request
+MAX_BYTES = 1_000_000  # never reached by 96 windows
+FIRST_ERROR_STATUS = 400
 
 
 class CohereEmbedder:
-    """Embeds over HTTP; to be closed at the end."""
+    """Embeds texts over HTTP; the caller closes it."""
 
     def __init__(
         self,
@@ -45,19 +46,20 @@ class CohereEmbedder:
         base_url: str = BASE_URL,
         model: str = MODEL,
         dimensions: int = DIMENSIONS,
-        pace: Pace | None = None,
+        options: BatchOptions | None = None,
     ) -> None:
-        pace = pace or Pace()
-        self._http = httpx.AsyncClient(timeout=pace.longest_try)  # ours, because the SDK cannot close its own
+        options = options or BatchOptions()
+        # our own HTTP client, because the SDK cannot close its own
+        self._http = httpx.AsyncClient(timeout=options.longest_timeout)
         self._client = AsyncClientV2(
-            api_key=checked_key(api_key, KEY_NAME),
-            base_url=checked_base_url(base_url, URL_NAME),
+            api_key=check_key(api_key, KEY_NAME),
+            base_url=check_base_url(base_url, URL_NAME),
             httpx_client=self._http,
-            max_retries=0,  # ours would multiply with the SDK's
+            max_retries=0,  # the retries of `BatchEmbedding` would multiply with the SDK's
         )
         self._model = model
-        self._batching = Batching(
-            provider=PROVIDER, dimensions=dimensions, most_texts=MOST_TEXTS, most_bytes=MOST_BYTES, pace=pace
+        self._batches = BatchEmbedding(
+            provider=PROVIDER, dimensions=dimensions, max_texts=MAX_TEXTS, max_bytes=MAX_BYTES, options=options
         )
 
     @property
@@ -68,7 +70,7 @@ class CohereEmbedder:
     @property
     def dimensions(self) -> int:
         """The length of every vector."""
-        return self._batching.dimensions
+        return self._batches.dimensions
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -76,20 +78,20 @@ class CohereEmbedder:
         return frozenset({"en"}) if "english" in self._model else None
 
     def passages(self, trail: Sequence[str], text: str) -> tuple[str, ...]:
-        """Trail and text in as many windows as the model needs to read all of it."""
+        """Trail and text of a chunk, in as many windows as the model needs to read all of it."""
         return passages(trail, text, limit=WINDOW_TOKENS, pieces=token_pieces)
 
     async def embed(self, texts: Sequence[str], *, purpose: Purpose) -> list[Vector]:
-        """One vector a text, in the same order."""
-        read = [fitting(text, WINDOW_TOKENS, token_pieces) for text in texts]
-        vectors = iter(await self._batching.embed(list(chain(*read)), partial(self._send, purpose), purpose))
-        return [_mean(list(islice(vectors, len(pieces)))) for pieces in read]
+        """One vector for each text, in the same order."""
+        windows = [split_to_fit(text, WINDOW_TOKENS, token_pieces) for text in texts]
+        vectors = iter(await self._batches.embed(list(chain(*windows)), partial(self._send, purpose), purpose))
+        return [_mean(list(islice(vectors, len(parts)))) for parts in windows]
 
     async def aclose(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._http.aclose()
 
-    async def _send(self, purpose: Purpose, texts: Sequence[str]) -> Numbered:
+    async def _send(self, purpose: Purpose, texts: Sequence[str]) -> NumberedVectors:
         try:
             answer = await self._client.embed(
                 texts=texts,
@@ -99,26 +101,27 @@ class CohereEmbedder:
                 truncate="NONE",
             )
         except (ApiError, httpx.HTTPError) as exc:
-            raise _meaning(exc) from None  # the SDK's own texts may quote the key
+            raise _provider_error(exc) from None  # the SDK's own texts may quote the key
         except (ParsingError, *UNREADABLE) as exc:
-            raise unreadable(PROVIDER, exc) from None
-        return _numbered(answer)
+            raise unreadable_answer(PROVIDER, exc) from None
+        return _numbered_vectors(answer)
 
 
 def _mean(vectors: Sequence[Vector]) -> Vector:
     return vectors[0] if len(vectors) == 1 else [sum(numbers) / len(vectors) for numbers in zip(*vectors, strict=True)]
 
 
-def _numbered(answer: object) -> Numbered:
-    rows = getattr(getattr(answer, "embeddings", None), "float_", None)  # the SDK hands on whatever came
+def _numbered_vectors(answer: object) -> NumberedVectors:
+    rows = getattr(getattr(answer, "embeddings", None), "float_", None)  # the SDK does not check the type of an answer
     return list(enumerate(rows)) if isinstance(rows, list) else []
 
 
-def _meaning(exc: ApiError | httpx.HTTPError) -> ProviderError:
+def _provider_error(exc: ApiError | httpx.HTTPError) -> ProviderError:
     if isinstance(exc, httpx.TimeoutException):
         return ProviderTimeout(PROVIDER, "did not answer in time; try again")
     if isinstance(exc, httpx.HTTPError):
         return ProviderError(PROVIDER, "could not be reached, or broke off; check the network")
-    if exc.status_code is None or exc.status_code < ERROR:  # the SDK's word for an answer that is no JSON
-        return unreadable(PROVIDER, exc)
-    return failure(PROVIDER, exc.status_code, exc.headers or {}, key_name=KEY_NAME)
+    # the SDK raises without an error status if an answer is not JSON
+    if exc.status_code is None or exc.status_code < FIRST_ERROR_STATUS:
+        return unreadable_answer(PROVIDER, exc)
+    return status_error(PROVIDER, exc.status_code, exc.headers or {}, key_name=KEY_NAME)

@@ -1,5 +1,5 @@
-"""The offline writer behind the Agents SDK's model interface: it reads what any model would read, and nothing else, so
-that with and without a key there is one path."""
+"""The offline writer as a model of the Agents SDK. It reads the same messages as a language model, so that answering
+runs through the same code with and without a key."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OfflineModel(Model):
         *_: object,
         **__: object,
     ) -> AsyncIterator[Any]:
-        """The same, as a stream of one piece."""
+        """The whole answer, as a stream of one piece."""
         text = await self._write(input)
         message = _message(text)
         yield ResponseTextDeltaEvent(
@@ -59,7 +59,7 @@ class OfflineModel(Model):
             sequence_number=0,
             logprobs=[],
         )
-        done = Response(
+        response = Response(
             id=f"resp_{uuid.uuid4().hex}",
             created_at=time.time(),
             model=self._writer.model,
@@ -69,10 +69,10 @@ class OfflineModel(Model):
             tool_choice="none",
             tools=[],
         )
-        yield ResponseCompletedEvent(type="response.completed", response=done, sequence_number=1)
+        yield ResponseCompletedEvent(type="response.completed", response=response, sequence_number=1)
 
     async def _write(self, items: Items) -> str:
-        return await self._writer.write(*_read(items))
+        return await self._writer.write(*_question_and_passages(items))
 
 
 def _message(text: str) -> ResponseOutputMessage:
@@ -81,7 +81,7 @@ def _message(text: str) -> ResponseOutputMessage:
     return ResponseOutputMessage(id=name, type="message", role="assistant", status="completed", content=[content])
 
 
-def _read(items: Items) -> tuple[str, list[Passage]]:
+def _question_and_passages(items: Items) -> tuple[str, list[Passage]]:
     question, passages = "", list[Passage]()
     for item in items:
         if item.get("role") == "user":

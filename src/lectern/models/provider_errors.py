@@ -1,7 +1,6 @@
-"""Where a provider's HTTP ends and Lectern's errors begin. Only the status, the headers that ask us to wait and a code
-of plain letters cross this line: a provider's own words may quote the key that it was sent.
-
-What the OpenAI SDK's errors mean for the caller, whoever called it. The SDK's own texts may quote the key.
+"""Turns HTTP errors of providers, and exceptions of the OpenAI SDK, into errors of Lectern. An error takes over the
+status, the time to wait and a code of plain letters. It takes over no message of a provider or SDK, because a message
+may quote the key.
 """
 
 from __future__ import annotations
@@ -18,63 +17,63 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIEr
 
 from lectern.domain.errors import ConfigError, ProviderError, ProviderRefused, ProviderTimeout, RateLimited
 
-UNSAID_WAIT = 1.0  # seconds; a provider that limits us without saying for how long
-SERVER_FAILED = 500
-ACCESS_DENIED = (401, 403)
-TOO_LATE = (408, 504)
-TOO_MANY = 429
-UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)  # what SDKs stumble over in a mad answer
-PASSING = (409, 425, 499)  # 4xx that speak of the moment, not of the request
+DEFAULT_WAIT = 1.0  # seconds, if a provider limits requests and does not say for how long
+SERVER_ERROR = 500
+DENIED_STATUSES = (401, 403)
+TIMEOUT_STATUSES = (408, 504)
+TOO_MANY_REQUESTS = 429
+UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)  # what SDKs raise on an answer of the wrong shape
+TRANSIENT_STATUSES = (409, 425, 499)  # 4xx that may not recur when the request is sent again
 PROVIDER = "openai"
 KEY_NAME, URL_NAME = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
-def failure(
+def status_error(
     provider: str, status: int, headers: Mapping[str, str], *, key_name: str, code: str | None = None
 ) -> ProviderError:
-    """What an HTTP status means for the caller."""
-    said = f"{status}, {code}" if code and re.fullmatch("[a-z]+(_[a-z]+)*", code) else f"{status}"
+    """The error for an HTTP status."""
+    cause = f"{status}, {code}" if code and re.fullmatch("[a-z]+(_[a-z]+)*", code) else f"{status}"
     wait = retry_after(headers)
-    if code == "insufficient_quota":  # a 429 that no waiting mends
-        return ProviderRefused(provider, f"has no quota left for this key ({said}); check the plan behind {key_name}")
-    if status == TOO_MANY or (status >= SERVER_FAILED and wait is not None):
-        return RateLimited(provider, UNSAID_WAIT if wait is None else wait)
-    if status in TOO_LATE:
-        return ProviderTimeout(provider, f"did not answer in time ({said}); try again")
-    if status >= SERVER_FAILED or status in PASSING:
-        return ProviderError(provider, f"failed ({said}); try again")
-    if status in ACCESS_DENIED:
-        return ProviderRefused(provider, f"refused access ({said}); check {key_name}")
-    return ProviderRefused(provider, f"rejected the request ({said}); check the model's name and the base URL")
+    if code == "insufficient_quota":  # a 429 for which waiting does not help
+        return ProviderRefused(provider, f"has no quota left for this key ({cause}); check the plan behind {key_name}")
+    if status == TOO_MANY_REQUESTS or (status >= SERVER_ERROR and wait is not None):
+        return RateLimited(provider, DEFAULT_WAIT if wait is None else wait)
+    if status in TIMEOUT_STATUSES:
+        return ProviderTimeout(provider, f"did not answer in time ({cause}); try again")
+    if status >= SERVER_ERROR or status in TRANSIENT_STATUSES:
+        return ProviderError(provider, f"failed ({cause}); try again")
+    if status in DENIED_STATUSES:
+        return ProviderRefused(provider, f"refused access ({cause}); check {key_name}")
+    return ProviderRefused(provider, f"rejected the request ({cause}); check the model's name and the base URL")
 
 
-def unreadable(provider: str, exc: Exception) -> ProviderError:
-    """An answer that the SDK cannot make sense of: cut short, from a proxy, or mad."""
+def unreadable_answer(provider: str, exc: Exception) -> ProviderError:
+    """The error for an answer that the SDK cannot parse: it was cut off, came from a proxy, or has the wrong shape."""
     return ProviderError(provider, f"gave an answer that cannot be read ({type(exc).__name__}); try again")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the provider asks us to wait, in any of the three ways there are to say it."""
+    """How many seconds the provider asks to wait: in milliseconds, in seconds, or as a date."""
     milliseconds = _seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    said = headers.get("retry-after")
-    seconds = _seconds(said)
-    if seconds is None and said is not None:
-        with suppress(ValueError, OverflowError):  # neither a number nor a date: it says nothing
-            seconds = max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+    value = headers.get("retry-after")
+    seconds = _seconds(value)
+    if seconds is None and value is not None:
+        with suppress(ValueError, OverflowError):  # neither a number nor a date
+            seconds = max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     return seconds
 
 
-def _seconds(said: str | None) -> float | None:
+def _seconds(value: str | None) -> float | None:
     with suppress(TypeError, ValueError):
-        number = float(said)  # type: ignore[arg-type]  # None is one of the things that are no number
+        number = float(value)  # type: ignore[arg-type]  # None raises TypeError
         return number if math.isfinite(number) and number >= 0 else None
     return None
 
 
-def checked_key(key: str, key_name: str) -> str:
-    """The key, if it can stand in a header; an HTTP library's complaint would quote it."""
+def check_key(key: str, key_name: str) -> str:
+    """The key, if it can be sent in a header. An HTTP library's own error would quote the key."""
     key = key.strip()
     if not key:
         raise ConfigError(f"{key_name} is not set")
@@ -83,27 +82,27 @@ def checked_key(key: str, key_name: str) -> str:
     return key
 
 
-def checked_base_url(url: str, url_name: str) -> str:
-    """The address, if it is one that can be logged; HTTP libraries log it whole, password and all."""
+def check_base_url(url: str, url_name: str) -> str:
+    """The address, if it holds no secret: HTTP libraries log the whole address."""
     try:
         parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname)
-        bare = not (parts.username or parts.password or parts.query or parts.fragment)
+        is_http = parts.scheme in ("http", "https") and bool(parts.hostname)
+        no_secret = not (parts.username or parts.password or parts.query or parts.fragment)
     except ValueError:
-        good = bare = False
-    if not good:
+        is_http = no_secret = False
+    if not is_http:
         raise ConfigError(f"{url_name} must be an http or https address")
-    if not bare:
+    if not no_secret:
         raise ConfigError(f"{url_name} must hold no user, password or query; the key goes into its own setting")
     return url
 
 
-def meaning(exc: OpenAIError) -> ProviderError:
-    """One of ours for one of the SDK's."""
+def sdk_error(exc: OpenAIError) -> ProviderError:
+    """The error of Lectern for an exception of the OpenAI SDK."""
     if isinstance(exc, APITimeoutError):
         return ProviderTimeout(PROVIDER, "did not answer in time; try again")
     if isinstance(exc, APIConnectionError):
         return ProviderError(PROVIDER, f"could not be reached, or broke off; check {URL_NAME} and the network")
     if isinstance(exc, APIStatusError):
-        return failure(PROVIDER, exc.status_code, exc.response.headers, key_name=KEY_NAME, code=exc.code)
-    return unreadable(PROVIDER, exc)
+        return status_error(PROVIDER, exc.status_code, exc.response.headers, key_name=KEY_NAME, code=exc.code)
+    return unreadable_answer(PROVIDER, exc)

@@ -1,9 +1,9 @@
-"""The trained half of the judge: a small network that reads a statement and its evidence together and says how likely
-the one follows from the other. Made from the local embedder's own weights; it needs no key and no network, and gives
-the same number for the same texts on every machine of a kind.
+"""The trained part of the judge: a small neural network reads a statement with its evidence and says how likely the
+evidence supports the statement. It was trained from the local embedder's weights. It needs no key and no connection,
+and gives the same number for the same texts on machines of the same kind.
 
-It says two things of the statement: one about the whole, and for each word piece how wrong that piece is. The
-statement is as wrong as its pieces together."""
+The network scores the whole statement, and for each word piece how wrong that piece is. The log-odds are the score of
+the whole less the soft maximum over the pieces."""
 
 from __future__ import annotations
 
@@ -21,41 +21,42 @@ if TYPE_CHECKING:
 
 JUDGE = WEIGHTS / "judge"
 MODEL = "lectern-judge-int8.onnx"
-LONGEST = 80  # word pieces of a statement; about 60 words
-MARKS = 3
-MOST = 20.0  # log-odds beyond this say no more
+MAX_STATEMENT_TOKENS = 80  # about 60 words
+SPECIAL_TOKENS = 3  # [CLS] before the statement, [SEP] after it and after the evidence
+MAX_LOG_ODDS = 20.0  # larger values carry no more information
 
 
 @dataclass(frozen=True, slots=True)
 class LocalEntailment:
-    """Reads statements against evidence. Networks are shared: a second one over the same folder costs nothing."""
+    """Scores statements against evidence. The network is shared: a second instance over the same folder loads
+    nothing."""
 
     folder: Path = JUDGE
 
     async def log_odds(self, statement: str, evidence: str) -> float | None:
-        """The log-odds that the evidence bears the statement out; None where the statement is too long to be read.
-        Evidence that is too long is cut: what is not read can bear nothing out."""
+        """The log-odds that the evidence supports the statement; None if the statement is empty or too long. Evidence
+        that is too long is cut."""
         run = asyncio.get_running_loop().run_in_executor
-        return await run(pool(MODEL), _loaded, self.folder, statement, evidence)
+        return await run(pool(MODEL), _load_and_run, self.folder, statement, evidence)
 
 
-def _loaded(folder: Path, statement: str, evidence: str) -> float | None:
+def _load_and_run(folder: Path, statement: str, evidence: str) -> float | None:
     return log_odds(reader(folder, MODEL), statement, evidence)
 
 
 def log_odds(network: PairReader, statement: str, evidence: str) -> float | None:
-    """What the network says of the two."""
-    mine = network.pieces(statement)
-    if not mine or len(mine) > LONGEST:
+    """The log-odds that the evidence supports the statement, by the network."""
+    statement_ids = network.token_ids(statement)
+    if not statement_ids or len(statement_ids) > MAX_STATEMENT_TOKENS:
         return None
-    theirs = network.pieces(evidence)[: WINDOW - MARKS - len(mine)]
-    ids = [network.opens, *mine, network.parts, *theirs, network.parts]
-    made = network.scores(ids, len(mine) + 2)
-    whole, wrong = float(made[0, 0]), made[1 : len(mine) + 1, 1].tolist()
-    return max(-MOST, min(MOST, whole - _together(wrong)))
+    evidence_ids = network.token_ids(evidence)[: WINDOW - SPECIAL_TOKENS - len(statement_ids)]
+    ids = [network.cls_id, *statement_ids, network.sep_id, *evidence_ids, network.sep_id]
+    scores = network.scores(ids, len(statement_ids) + 2)
+    whole, wrong = float(scores[0, 0]), scores[1 : len(statement_ids) + 1, 1].tolist()
+    return max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, whole - _soft_maximum(wrong)))
 
 
-def _together(wrong: Sequence[float]) -> float:
-    """The soft maximum: one piece that is surely wrong, or several that may be."""
-    most = max(wrong)
-    return most + math.log(math.fsum(math.exp(one - most) for one in wrong))
+def _soft_maximum(scores: Sequence[float]) -> float:
+    """High if one piece is surely wrong, or if several may be."""
+    highest = max(scores)
+    return highest + math.log(math.fsum(math.exp(score - highest) for score in scores))

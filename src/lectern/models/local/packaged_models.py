@@ -1,5 +1,5 @@
-"""The networks that come with the package: loaded only as they were shipped, one thread a run, one of each a process.
-What is checked is what is loaded, not a file that may change in between."""
+"""The neural networks that are shipped with the package. A file is loaded only if its checksum is right; the same bytes
+are checked and loaded, so the file cannot change in between. A network runs on one thread."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).parent / "weights"
 TOKENIZER, CHECKSUMS = "tokenizer.json", "checksums.json"
 WINDOW = 256  # word pieces that a network reads
-ERRORS_ONLY = 3  # onnxruntime's log level: its warnings about graphics cards are not the reader's business
+ERRORS_ONLY = 3  # onnxruntime's log level; its warnings about graphics cards do not concern a reader
 
 
 def session(folder: Path, name: str) -> Any:  # noqa: ANN401  # onnxruntime ships no types
     """A network, ready to run."""
     import onnxruntime
 
-    network = sealed(folder, name)
+    network = read_verified(folder, name)
     onnxruntime.disable_telemetry_events()
     onnxruntime.set_default_logger_severity(ERRORS_ONLY)
     options = onnxruntime.SessionOptions()
@@ -39,17 +39,17 @@ def session(folder: Path, name: str) -> Any:  # noqa: ANN401  # onnxruntime ship
 
 
 @cache
-def tokenizer(folder: Path, process: int) -> Tokenizer:  # each process has its own
-    """The rules by which texts become word pieces; the same for all networks here."""
+def tokenizer(folder: Path, process: int) -> Tokenizer:  # each process loads its own
+    """The tokenizer of a folder, one for each process; all networks here use the same rules."""
     from tokenizers import Tokenizer
 
-    made = Tokenizer.from_buffer(sealed(folder, TOKENIZER))
-    made.encode_special_tokens = True  # a book that writes "[SEP]" means these five characters
-    return made
+    result = Tokenizer.from_buffer(read_verified(folder, TOKENIZER))
+    result.encode_special_tokens = True  # in a book, "[SEP]" is plain text
+    return result
 
 
-def sealed(folder: Path, name: str) -> bytes:
-    """A file exactly as shipped."""
+def read_verified(folder: Path, name: str) -> bytes:
+    """The content of a file, if it is exactly the file that was shipped."""
     try:
         expected = json.loads((folder / CHECKSUMS).read_bytes())[name]
         content = (folder / name).read_bytes()

@@ -1,5 +1,5 @@
-"""Networks that read two texts together: the judge's, and the one that finds answers. Each gives two numbers for every
-word piece; what they mean is told where they are used. One of each a process, shared by all who ask for it."""
+"""Neural networks that read two texts together: the judge's, and the answer locator's. Each gives two numbers for every
+word piece; `entailment` and `answer_locator` say what they mean. A process loads each network once."""
 
 from __future__ import annotations
 
@@ -19,65 +19,65 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-OPENS, PARTS = "[CLS]", "[SEP]"  # before the first text; after each
+CLS, SEP = "[CLS]", "[SEP]"  # CLS before the first text, SEP after each
 
 
 @dataclass(frozen=True, slots=True)
 class PairReader:
     """Tokenizer and network of one process; both may be used by many threads at once."""
 
-    model: str  # its file
+    model: str  # the name of its file
     tokenizer: Tokenizer
     session: Any  # onnxruntime ships no types
-    opens: int
-    parts: int
+    cls_id: int
+    sep_id: int
 
-    def pieces(self, text: str) -> Sequence[int]:
-        """A text's word pieces."""
+    def token_ids(self, text: str) -> Sequence[int]:
+        """The ids of a text's word pieces, without special tokens."""
         ids: Sequence[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    def scores(self, ids: Sequence[int], second: int) -> Any:  # noqa: ANN401  # an array, whose package loads late
+    def scores(self, ids: Sequence[int], second: int) -> Any:  # noqa: ANN401  # an array; numpy is imported late
         """Two numbers for each word piece; the second text begins at `second`."""
         import numpy as np
 
-        belongs = np.zeros((1, len(ids)), np.int64)
-        belongs[0, second:] = 1
+        segments = np.zeros((1, len(ids)), np.int64)
+        segments[0, second:] = 1
         try:
-            (made,) = self.session.run(None, {"input_ids": np.array([ids], np.int64), "second": belongs})
+            (output,) = self.session.run(None, {"input_ids": np.array([ids], np.int64), "second": segments})
         except Exception as exc:  # the runtime's errors have no type of their own
             raise ModelDamaged(f"the network {self.model!r} cannot be run ({exc}); install lectern anew") from exc
-        if not np.isfinite(made).all():
+        if not np.isfinite(output).all():
             raise ModelDamaged(f"the network {self.model!r} gave no number; install lectern anew")
-        return made[0]
+        return output[0]
 
 
 def reader(folder: Path, model: str) -> PairReader:
-    """The network in a folder, loaded once a process; to be called where waiting harms nobody."""
+    """The network in a folder, loaded once for each process. Loading blocks, so call it in a thread."""
     process = os.getpid()
-    with _loading(process):  # many first questions at once must not load many networks
+    with _load_lock(process):  # many first questions at the same time must load one network
         return _reader(folder, model, process)
 
 
 def pool(model: str) -> Executor:
-    """Threads for a network to run in: passages of one question must not stand before sentences of another."""
+    """The threads that a network runs in. Each network has its own, so that one does not wait for the other."""
     return _pool(model, os.getpid())
 
 
 @cache
-def _loading(process: int) -> Lock:  # a lock that a fork took over might be held for ever
+def _load_lock(process: int) -> Lock:  # a forked process might inherit a lock that is never released
     return Lock()
 
 
 @cache
-def _reader(folder: Path, model: str, process: int) -> PairReader:  # each process has its own
+def _reader(folder: Path, model: str, process: int) -> PairReader:  # each process loads its own
     rules = tokenizer(WEIGHTS, process)
-    opens, parts = rules.token_to_id(OPENS), rules.token_to_id(PARTS)
-    if opens is None or parts is None:
-        raise ModelDamaged(f"the local tokenizer lacks {OPENS} or {PARTS}; install lectern anew")
-    return PairReader(model, rules, session(folder, model), opens, parts)
+    cls_id, sep_id = rules.token_to_id(CLS), rules.token_to_id(SEP)
+    if cls_id is None or sep_id is None:
+        raise ModelDamaged(f"the local tokenizer lacks {CLS} or {SEP}; install lectern anew")
+    return PairReader(model, rules, session(folder, model), cls_id, sep_id)
 
 
 @cache
-def _pool(model: str, process: int) -> Executor:  # a fork has no threads of its parent's
+def _pool(model: str, process: int) -> Executor:  # a forked process does not have its parent's threads
     return ThreadPoolExecutor(cores(), thread_name_prefix=Path(model).stem)
