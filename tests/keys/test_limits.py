@@ -1,4 +1,4 @@
-"""Limits: never one request too many in any minute, never one too few, and a standing that is true."""
+"""Limits: never one request too many in any minute, never one too few, and a state that is true."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ async def arrivals(bursts: list[tuple[float, int]]) -> tuple[list[float], list[t
     for pause, size in bursts:
         clock.now += pause
         for _ in range(size):
-            standing = await windows.count(RateLimit(("key", "k"), MOST))
-            admitted += [clock.now] if standing.admitted else []
-            stood.append((clock.now, standing.admitted, standing.remaining, standing.wait))
+            state = await windows.count(RateLimit(("key", "k"), MOST))
+            admitted += [clock.now] if state.admitted else []
+            stood.append((clock.now, state.admitted, state.remaining, state.wait))
     return admitted, stood
 
 
@@ -85,18 +85,18 @@ async def test_retry_after_is_true() -> None:
     """Who waits as long as was said gets in; who waits a second less does not."""
     clock = Clock()
     windows = RateWindows(clock=clock)
-    bucket = RateLimit(("key", "k"), 3)
+    limit = RateLimit(("key", "k"), 3)
     for _ in range(3):
-        await windows.count(bucket)
+        await windows.count(limit)
         clock.now += 10.3
-    refused = await windows.count(bucket)
+    refused = await windows.count(limit)
     clock.now += refused.wait - 1
-    early = await windows.count(bucket)
+    early = await windows.count(limit)
     clock.now += 1
 
     assert not refused.admitted
     assert not early.admitted
-    assert (await windows.count(bucket)).admitted
+    assert (await windows.count(limit)).admitted
 
 
 async def test_buckets_that_nobody_uses_are_forgotten() -> None:
@@ -118,9 +118,9 @@ async def test_a_key_is_counted_whatever_its_address(windows: RateWindows) -> No
 
     assert [one.admitted for one in admitted if one] == [True] * 4 + [False]
     for caller, peer in ((LOCAL, "1.1.1.1"), (LOCAL, "2.2.2.2")):
-        standing = await limits.admit(caller, peer)
-        assert standing
-        assert standing.remaining == 3
+        state = await limits.admit(caller, peer)
+        assert state
+        assert state.remaining == 3
 
 
 async def test_a_reader_has_a_share_of_the_keys_limit(windows: RateWindows) -> None:
@@ -140,7 +140,7 @@ async def test_a_reader_has_a_share_of_the_keys_limit(windows: RateWindows) -> N
 
 
 async def test_a_full_key_takes_nothing_of_a_readers_share(windows: RateWindows) -> None:
-    """A request that is refused by one bucket is counted in none."""
+    """A request that is refused by one limit is counted in none."""
     limits = Limits(windows, 2, 2)
     reader = Caller(owner="o", rights=KEY.rights, books=None, key_id="k", reader="r")
     await limits.admit(KEY, "p")
@@ -168,9 +168,9 @@ async def test_bad_keys_are_limited_by_address(windows: RateWindows) -> None:
 
 async def test_headers_say_how_a_caller_stands(windows: RateWindows) -> None:
     """The four of the draft."""
-    standing = await windows.count(RateLimit(("key", "k"), 100))
+    state = await windows.count(RateLimit(("key", "k"), 100))
 
-    assert dict(limit_headers(standing)) == {
+    assert dict(limit_headers(state)) == {
         b"ratelimit-limit": b"100",
         b"ratelimit-remaining": b"99",
         b"ratelimit-reset": b"60",
@@ -246,10 +246,10 @@ async def test_two_processes_share_one_limit_in_redis(tmp_path: Path) -> None:
     """Of 300 requests at two servers at once exactly 100 are admitted; when Redis goes, each counts on."""
     with redis_server(tmp_path) as url:
         one, other = RateWindows(url), RateWindows(url)
-        bucket = RateLimit(("key", "k"), MOST)
-        stood = await asyncio.gather(*((one, other)[number % 2].count(bucket) for number in range(300)))
-        assert sum(1 for standing in stood if standing.admitted) == MOST
+        limit = RateLimit(("key", "k"), MOST)
+        stood = await asyncio.gather(*((one, other)[number % 2].count(limit) for number in range(300)))
+        assert sum(1 for state in stood if state.admitted) == MOST
 
-    assert (await one.count(bucket)).admitted
+    assert (await one.count(limit)).admitted
     for made in (one, other):
         await made.close()

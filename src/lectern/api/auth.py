@@ -19,7 +19,7 @@ CALLER = "lectern.caller"  # the key of the caller in the ASGI scope
 READER_NEEDED = (
     "send the token of a reader as `X-Reader-Token`; POST /readers gives one, and another when it has expired"
 )
-MALFORMED = ""  # stands for a key that cannot be valid
+MALFORMED = ""  # in place of a key that cannot be valid
 _BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="A key, once one exists.")
 _HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="apiKey", description="The same, in a header.")
 

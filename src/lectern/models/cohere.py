@@ -1,6 +1,6 @@
 """Cohere's embeddings. A request says whether its texts are passages or questions. `truncate` is NONE, so the model
-refuses a text over 512 tokens instead of cutting it. The size of a window is therefore an estimate that is rather too
-high than too low.
+refuses a text over 512 tokens instead of cutting it. The size of a window is therefore an estimate that is too
+high rather than too low.
 
 A question that needs several windows gets one vector, the mean of theirs, so that its end counts like its beginning.
 """

@@ -1,10 +1,10 @@
-"""Splits the text of a chunk into windows that an embedding model can read. Every window begins with the trail, none is
-over the limit, and together they hold every word of the text in order. There are as few windows as possible, of similar
-size, and they end at paragraphs, lines or sentences if they can. One more window is better than a cut inside a
-sentence, and two halves are found better than a full window and a tiny one.
+"""Splits the text of a chunk into windows that an embedding model can read. A window begins with the trail and is not
+over the limit; together the windows hold every word of the text in order. They are few and of similar size, and end at
+a paragraph, a line or a sentence if possible: one more window is better than a cut inside a sentence. A full window and
+a tiny one would be found worse than two halves.
 
-`token_pieces` and `byte_pieces` estimate the word pieces of a text for models whose tokenizer is not available. The
-estimates are rather too high than too low.
+`token_pieces` and `byte_pieces` replace the tokenizer for models whose tokenizer is not available. They count too many
+pieces rather than too few.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _kind(text: str, before: int, gap: str) -> int:
 
 
 def _inside_a_word(spans: Sequence[Span], limit: int) -> tuple[int, int]:
-    """The last position where a piece ends and its character too: up to three pieces share a Korean syllable."""
+    """The last position between two characters where a piece ends; up to three pieces share a Korean syllable."""
     size = next(size for size in range(limit, 0, -1) if spans[size - 1][1] <= spans[size][0])
     return size, spans[size][0]
 
@@ -125,7 +125,7 @@ def token_pieces(text: str) -> Sequence[Span]:
 
 def byte_pieces(text: str) -> Sequence[Span]:
     """One span for each byte; white space counts with the character before it. No token is shorter than a byte, so
-    these are never too few."""
+    nothing has to be estimated."""
     spans: list[Span] = []
     for match in _VISIBLE.finditer(text):
         size = min(len(match.group().encode("utf-8", "surrogatepass")), MAX_CHARACTER_BYTES)

@@ -35,7 +35,7 @@ class LocalEntailment:
 
     async def log_odds(self, statement: str, evidence: str) -> float | None:
         """The log-odds that the evidence supports the statement; None if the statement is empty or too long. Evidence
-        that is too long is cut."""
+        that is too long is cut: a part that is not read cannot support the statement."""
         run = asyncio.get_running_loop().run_in_executor
         return await run(pool(MODEL), _load_and_run, self.folder, statement, evidence)
 
@@ -57,6 +57,6 @@ def log_odds(network: PairReader, statement: str, evidence: str) -> float | None
 
 
 def _soft_maximum(scores: Sequence[float]) -> float:
-    """High if one piece is surely wrong, or if several may be."""
+    """The soft maximum of the scores: high if one piece is surely wrong, or if several may be."""
     highest = max(scores)
     return highest + math.log(math.fsum(math.exp(score - highest) for score in scores))
