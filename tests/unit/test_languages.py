@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lectern.text.language import english
+from lectern.text.language import is_english
 from tests.conftest import SAMPLE_BOOK
 
 OTHERS = {
@@ -77,16 +77,16 @@ def test_other_languages_are_seen(language: str) -> None:
     """However the book is declared; a listing in English changes nothing."""
     listing = "```python\n# wait until the robot is at the station and then go on\nprint('done')\n```\n"
 
-    assert not english([OTHERS[language]])
-    assert not english([f"{listing}\n{OTHERS[language]}"])
+    assert not is_english([OTHERS[language]])
+    assert not is_english([f"{listing}\n{OTHERS[language]}"])
 
 
 def test_english_is_english() -> None:
     """Every lesson of the sample book; words that both languages have, names and code tell nothing."""
     lessons = [file.read_text(encoding="utf-8") for file in SAMPLE_BOOK.rglob("*.md*")]
 
-    assert all(english([lesson]) for lesson in lessons)
-    assert english(["```python\nde = le = la = que = der = die = das = und = 1\n```"])
-    assert english(["The tour goes from Los Angeles via Las Vegas and La Paz to Rio de Janeiro, de facto in a day."])
-    assert english(["| a | b |\n|---|---|\n| 1 | 2 |"])
-    assert english([])
+    assert all(is_english([lesson]) for lesson in lessons)
+    assert is_english(["```python\nde = le = la = que = der = die = das = und = 1\n```"])
+    assert is_english(["The tour goes from Los Angeles via Las Vegas and La Paz to Rio de Janeiro, de facto in a day."])
+    assert is_english(["| a | b |\n|---|---|\n| 1 | 2 |"])
+    assert is_english([])

@@ -10,8 +10,8 @@ from itertools import chain
 
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
-from lectern.text.everyday import telling
-from lectern.text.words import FUNCTION_WORDS, stems, telling_stems
+from lectern.text.everyday import word_weight
+from lectern.text.words import FUNCTION_WORDS, content_stems, stems
 
 MAX_HISTORY_QUESTIONS = 2  # measured: one may itself be a follow-up, and three lead away from the question
 MAX_TOPIC_WORDS = 6  # the most telling ones; more outweigh the current question
@@ -64,7 +64,7 @@ def depends_on_history(question: str) -> bool:
         return False
     if len(words) <= SHORT_QUESTION_WORDS:
         return True
-    weight = sum(telling(stem) for stem in stems(" ".join(word for word in words if _is_topic_word(word))))
+    weight = sum(word_weight(stem) for stem in stems(" ".join(word for word in words if _is_topic_word(word))))
     return weight < (MIN_WHOLE_WEIGHT if _MAY_POINT_BACK.search(question) else MIN_SUBJECT_WEIGHT)
 
 
@@ -75,7 +75,7 @@ def _names_its_subject(question: str) -> bool:
     if match is None:
         return False
     least = 0.0 if match["new"] else MIN_NAMING_WEIGHT  # `a service` is named here for the first time
-    return any(telling(stem) >= least for stem in telling_stems(match["term"]))
+    return any(word_weight(stem) >= least for stem in content_stems(match["term"]))
 
 
 def distinctive_stems(question: str) -> set[str]:
@@ -84,7 +84,7 @@ def distinctive_stems(question: str) -> set[str]:
     words = _WORDS.findall(question)
     names = {stem for word in words[1:] if word[:1].isupper() and _is_topic_word(word) for stem in stems(word)}
     return names | {
-        stem for word in words if _is_topic_word(word) for stem in stems(word) if telling(stem) >= MIN_RARE_WEIGHT
+        stem for word in words if _is_topic_word(word) for stem in stems(word) if word_weight(stem) >= MIN_RARE_WEIGHT
     }
 
 
@@ -148,9 +148,9 @@ def _phrases(words: Sequence[re.Match[str]]) -> list[str]:
 def _is_topic_word(word: str) -> bool:
     """Whether a word can say what a conversation is about; a number cannot."""
     glue = word.lower() in FUNCTION_WORDS or word.isdigit() or _MAY_POINT_BACK.fullmatch(word)
-    return not glue and bool(telling_stems(word))
+    return not glue and bool(content_stems(word))
 
 
 def _weight(word: str) -> float:
     """How telling a word is; a word of several parts (`cmd_vel`, `start-up`) counts as its most telling part."""
-    return max((telling(stem) for stem in stems(word)), default=0.0)
+    return max((word_weight(stem) for stem in stems(word)), default=0.0)

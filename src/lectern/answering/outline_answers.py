@@ -14,7 +14,7 @@ from lectern.answering.desk import TurnDesk
 from lectern.domain.books import MAIN_MODULE
 from lectern.domain.outline import Outline, OutlineChapter, OutlineLesson, OutlineModule
 from lectern.domain.replies import Citation, Statement
-from lectern.text.words import stems, telling_stems
+from lectern.text.words import content_stems, stems
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class _Book:
         match = _LIST.search(question)
         if not match or _names_a_part(question[match.end() :]):
             return []
-        if telling_stems(question) - stems(f"{_OF_THE_BOOK} {_PARTS}"):
+        if content_stems(question) - stems(f"{_OF_THE_BOOK} {_PARTS}"):
             return []  # it asks for the units of something else
         return _items(list(self._parts((match["part"] or match["held"] or "chapter").lower())))
 
@@ -192,7 +192,7 @@ class _Book:
         """The chapter or lesson whose title names a topic. A topic that no title names is left to retrieval."""
         if not (match := _WHERE.search(question)):
             return []
-        topic = telling_stems(match["topic"] or match["taught"] or "") - stems("taught covered discussed explained")
+        topic = content_stems(match["topic"] or match["taught"] or "") - stems("taught covered discussed explained")
         if all(word.isdigit() for word in topic - stems("module chapter lesson book part unit section")):
             return []  # the question names a part and no topic
         matches = [
@@ -233,7 +233,7 @@ class _Book:
         module = self._module(text) if re.search(r"\bmodule\b", text, re.IGNORECASE) else None
         if module is None:
             return None
-        more = telling_stems(text) - stems(f"{_PARTS} {_OF_THE_BOOK} {module.title} {module.module} belong contain")
+        more = content_stems(text) - stems(f"{_PARTS} {_OF_THE_BOOK} {module.title} {module.module} belong contain")
         return None if any(not word.isdigit() for word in more) else module
 
     def _chapter(self, text: str) -> OutlineChapter | None:
@@ -275,7 +275,7 @@ def _names_a_part(rest: str) -> bool:
 
 def _best(items: Sequence[T], text: str, title: Callable[[T], str]) -> int | None:
     """The place of the item whose title shares most words with a text; None if there is none, or a tie."""
-    words = telling_stems(text) - stems("lesson chapter module one about on book")
+    words = content_stems(text) - stems("lesson chapter module one about on book")
     shared = [len(words & stems(title(item))) for item in items]
     most = max(shared, default=0)
     return shared.index(most) if most and shared.count(most) == 1 else None

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from lectern.confidence.requirements import Requirement
 from lectern.ports.answering import AnswerLocator, Passage
-from lectern.text.everyday import telling
-from lectern.text.language import english
+from lectern.text.everyday import word_weight
+from lectern.text.language import is_english
 from lectern.text.quotes import Quote, introduced, items_of, pieces_of, quotes_of
 from lectern.text.words import one_edit, stem
 
@@ -32,7 +32,7 @@ def readable(question: str, texts: Sequence[str]) -> bool:
     """Whether the network can read the question and the texts. It was trained on English."""
     letters = _LETTERS.findall(question)
     latin = sum(letter.isascii() for letter in letters) >= MIN_LATIN_SHARE * len(letters)
-    return bool(letters) and latin and english(texts)
+    return bool(letters) and latin and is_english(texts)
 
 
 async def locate(locator: AnswerLocator, question: str, passages: Sequence[Passage]) -> list[list[float]]:
@@ -72,7 +72,12 @@ def respell(question: str, texts: Sequence[str]) -> str:
 
     def respelt(match: re.Match[str]) -> str:
         word = match.group()
-        if not word.islower() or len(word) < MIN_RESPELT_LETTERS or stem(word) in text_stems or telling(stem(word)) < 1:
+        if (
+            not word.islower()
+            or len(word) < MIN_RESPELT_LETTERS
+            or stem(word) in text_stems
+            or word_weight(stem(word)) < 1
+        ):
             return word
         near = [
             candidate

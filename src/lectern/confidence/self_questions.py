@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 
 from lectern.domain.chunks import Chunk
-from lectern.text.everyday import telling
+from lectern.text.everyday import word_weight
 from lectern.text.pieces import sentences_of
-from lectern.text.words import stem, telling_stems
+from lectern.text.words import content_stems, stem
 
 FAR_QUESTIONS_FILE = Path(__file__).parent / "far_questions.txt"
 MAX_SELF_QUESTIONS = 200  # of each kind; more take longer and change nothing
@@ -90,7 +90,7 @@ def far_questions() -> tuple[str, ...]:
 def _of_heading(chunk: Chunk, draw: random.Random) -> str | None:
     """A question from the titles of the lesson and section; None for headings such as "Summary" that say too little."""
     words = _telling_words([chunk.lesson_title, chunk.section_title or ""])
-    if sum(telling(stem(word.lower())) for word in words) < MIN_QUESTION_WORDS:
+    if sum(word_weight(stem(word.lower())) for word in words) < MIN_QUESTION_WORDS:
         return None
     return " ".join(_reword(words[:MAX_QUESTION_WORDS], draw))
 
@@ -122,4 +122,4 @@ def _telling_words(texts: Iterable[str]) -> list[str]:
 
 
 def _telling_of(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text) if telling_stems(word)]
+    return [word for word in _WORD.findall(text) if content_stems(word)]

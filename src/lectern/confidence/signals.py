@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lectern.domain.evidence import Hit
-from lectern.text.everyday import telling
-from lectern.text.words import one_edit, parts_of, stem, telling_stems
+from lectern.text.everyday import word_weight
+from lectern.text.words import content_stems, one_edit, parts_of, stem
 
 CONFIDENCE_HITS = 10  # the first hits of the hybrid ranking
 WINDOW_WORDS = 40  # two or three sentences
@@ -94,8 +94,8 @@ def signal_values(signals: Signals, names: Iterable[str]) -> tuple[float, ...]:
 
 def _wording(question: str) -> _Wording:
     words = parts_of(question.lower())  # a question may contain only a part of `cmd_vel`
-    order = tuple(stem(word) for word in words if (len(word) > 1 or word.isdigit()) and telling_stems(word))
-    weights = {word: telling(word) for word in order}
+    order = tuple(stem(word) for word in words if (len(word) > 1 or word.isdigit()) and content_stems(word))
+    weights = {word: word_weight(word) for word in order}
     return _Wording(order=order, weights=weights, total=sum(weights.values()))
 
 

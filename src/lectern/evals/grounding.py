@@ -24,7 +24,7 @@ from lectern.domain.replies import Judgement
 from lectern.evals.goldfiles import line_error
 from lectern.evals.metrics import LEVEL, RESAMPLES, SEED, Interval, intervals, means
 from lectern.ports.answering import Judge
-from lectern.text.words import stems, telling_stems
+from lectern.text.words import content_stems, stems
 
 Half = Literal["fit", "report"]
 TENTHS = 10
@@ -124,7 +124,7 @@ def tenth_of(context: Sequence[str]) -> int:
 
 def word_coverage(case: Case) -> float:
     """The baseline: the share of the sentence's content words that the passages contain."""
-    sentence_stems = telling_stems(case.sentence)
+    sentence_stems = content_stems(case.sentence)
     passage_stems = {word for passage in case.passages for word in stems(passage)}
     return len(sentence_stems & passage_stems) / len(sentence_stems) if sentence_stems else 0.0
 

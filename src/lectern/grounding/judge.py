@@ -20,7 +20,7 @@ from lectern.grounding.weights import load_weights, weigh
 from lectern.ports.answering import Entailment
 from lectern.text.pieces import sentences_of
 from lectern.text.plain import squeezed, unattributed
-from lectern.text.words import FUNCTION_WORDS, stems, telling_stems
+from lectern.text.words import FUNCTION_WORDS, content_stems, stems
 
 log = logging.getLogger("lectern.judge")
 MOST_PASSAGE = 50_000  # characters; chunks are far smaller
@@ -189,7 +189,7 @@ def _stands_alone(wanted: str, whole: str) -> bool:
 
 def words_held(text: str, passages: Sequence[str]) -> float:
     """The share of a sentence's telling words that the passages have: the least that can be said of any text."""
-    words = telling_stems(text)
+    words = content_stems(text)
     shared = [word for word in words if any(word in _stems(passage) for passage in passages)]
     return len(shared) / len(words) if words else 0.0
 

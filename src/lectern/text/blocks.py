@@ -1,9 +1,10 @@
-"""The blocks of a passage: paragraphs, list items, tables, listings, headings and formulas, each with its lines and
-where they stand. markdown-it finds the structure; the words are always the passage's own. What books write although no
-standard has it (`•` bullets, rows without a head, rims of boxes, `$$` formulas) is recognised line by line.
+"""Reads the blocks of a passage: paragraphs, list items, tables, listings, headings and formulas. Each block has its
+lines and their positions in the passage. markdown-it finds the structure; the text is always taken from the passage.
+Some syntax of books is in no standard: `•` bullets, tables without a header, the borders of boxes, `$$` formulas. This
+module recognises it line by line.
 
-A passage is a part of a page, often cut out of a list, so indented lines are never code. Time grows with the length of
-the text alone: inline Markdown is not parsed, and only the beginning of a line is looked at for structure."""
+A passage is a part of a page, often cut out of a list, so indented lines are never code. The time is linear in the
+length of the text: inline Markdown is not parsed, and only the beginning of a line is parsed for structure."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from markdown_it.token import Token
 
 BlockKind = Literal["paragraph", "item", "table", "code", "heading", "formula"]
 
-MAX_LOOK = 4_000  # characters of a line that structure is read from; a table of 100,000 columns is none
+MAX_LOOK = 4_000  # characters of a line that are parsed for structure; a line with 100,000 columns is no table
 MAX_NESTING = 20  # lists and quotes deeper than this are read as text
-CACHED_PASSAGES = 256  # a turn reads a few dozen, and readers ask for the same ones again
+CACHED_PASSAGES = 256  # a turn reads a few dozen passages, and many questions need the same ones
 
 _parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
 _parser.enable("table").disable(["reference", "html_block", "code"])
@@ -32,68 +33,68 @@ _QUOTE_SIGNS = " \t>"
 _RULE_SIGNS = "-=*_:| \t>"
 _BOX_RIMS = (":::", "!!!", "???")
 _FORMULA = "$$"
-_ID_OPENINGS, _ID_CLOSING = ("{#", "{:"), "}"  # a heading's own anchor: `Nodes {#nodes}`, `Nodes {: #nodes }`
+_ID_OPENINGS, _ID_CLOSING = ("{#", "{:"), "}"  # an explicit anchor of a heading: `Nodes {#nodes}`, `Nodes {: #nodes }`
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a block without the signs at its head, and where its words begin in the passage."""
+    """A line of a block without list and quote signs, and the position of its text in the passage."""
 
     text: str
     start: int
 
     @property
     def end(self) -> int:
-        """Where it ends in the passage."""
+        """The position in the passage where the line ends."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A part of a passage that stands by itself on the page."""
+    """A paragraph, list item, table, listing, heading or formula of a passage."""
 
     kind: BlockKind
-    lines: tuple[Line, ...]  # of a listing those between the fences, as they stand; of a table its rows, rules left out
-    start: int  # of its first line in the passage, signs and fences included
-    end: int  # of its last line
-    language: str = ""  # of a listing, as its fence names it
-    headed: bool = False  # the first line of a table is the head of its columns
-    opens_section: bool = False  # a heading that stands in no list or quote
+    lines: tuple[Line, ...]  # a listing: the lines between the fences, unchanged; a table: its rows without rules
+    start: int  # position of the first line in the passage, signs and fences included
+    end: int  # end of the last line
+    language: str = ""  # of a listing, as written on its fence
+    headed: bool = False  # the first line of a table is its header
+    opens_section: bool = False  # a heading outside lists and quotes
 
     @property
     def text(self) -> str:
-        """Its words: lines of prose joined by a blank, as a page shows them, others as they stand."""
+        """The text of the block: lines of prose joined by a space, other lines unchanged."""
         joint = " " if self.kind in ("paragraph", "item", "heading") else "\n"
         return joint.join(line.text for line in self.lines)
 
 
 @lru_cache(maxsize=CACHED_PASSAGES)
 def blocks_of(passage: str) -> tuple[Block, ...]:
-    """The blocks of a passage, in order. No line is in two of them; rules and the rims of boxes are in none."""
+    """The blocks of a passage, in order. No line is in two blocks; rules and the borders of boxes are in none."""
     return tuple(_Reader(passage).blocks())
 
 
 class _Reader:
-    """Reads one passage."""
+    """Reads the blocks of one passage."""
 
     def __init__(self, passage: str) -> None:
         self._raw = passage.split("\n")
         self._starts = list(accumulate((len(line) + 1 for line in self._raw), initial=0))
-        self._found: list[tuple[int, Block]] = []  # with the number of the first line
-        self._free = [bool(line.strip(_RULE_SIGNS)) for line in self._raw]  # lines with words that no block has yet
+        self._numbered_blocks: list[tuple[int, Block]] = []  # each with the number of its first line
+        self._free = [bool(line.strip(_RULE_SIGNS)) for line in self._raw]  # lines with text that are in no block yet
 
     def blocks(self) -> Iterator[Block]:
-        """All of them."""
+        """The blocks in the order of the passage."""
         tokens = _tokens(self._raw)
         if hidden := self._hide(tokens):
             tokens = _tokens(["" if number in hidden else line for number, line in enumerate(self._raw)])
         self._take(tokens)
         self._take_the_rest()
-        return (block for _, block in sorted(self._found, key=lambda found: found[0]))
+        return (block for _, block in sorted(self._numbered_blocks, key=lambda numbered: numbered[0]))
 
     def _hide(self, tokens: Sequence[Token]) -> set[int]:
-        """Formulas become blocks at once. Their lines and the rims of boxes are hidden from markdown-it, which would
-        take them for headings, tables or words of a paragraph; in code the same signs mean something else."""
+        """Add the formulas as blocks, and return the numbers of the lines that markdown-it must not see: formulas and
+        the borders of boxes, which it would read as headings, tables or text. In code these signs are left alone."""
         hidden: set[int] = set()
         if not any(sign in line for line in self._raw for sign in (*_BOX_RIMS, _FORMULA)):
             return hidden
@@ -115,13 +116,13 @@ class _Reader:
         return hidden
 
     def _formula_end(self, number: int, bare: str, last_closing: int) -> int:
-        """The line that ends a formula; its first where that has both signs, or nothing closes it."""
+        """The line that ends a formula. This is its first line if that has both signs, or if nothing closes it."""
         if _FORMULA in bare[len(_FORMULA) :] or number >= last_closing:
             return number
         return next(at for at in range(number + 1, last_closing + 1) if self._raw[at].rstrip().endswith(_FORMULA))
 
     def _take(self, tokens: Sequence[Token]) -> None:
-        """Blocks from markdown-it's tokens; the first block of a list item has the item's sign on its first line."""
+        """Add blocks from markdown-it's tokens. The first block of a list item has the bullet on its first line."""
         begins_item = False
         for number, token in enumerate(tokens):
             if token.type == "list_item_open":
@@ -141,7 +142,8 @@ class _Reader:
                 begins_item = False
 
     def _paragraph(self, first: int, lines: Sequence[Line], *, begins_item: bool) -> None:
-        """A line that begins with the sign of an item, or looks like a row of a table, begins another block."""
+        """Add the lines of a paragraph. A line that begins with a bullet or looks like a table row begins a new
+        block."""
         run: list[Line] = []
         kind: BlockKind = "paragraph"
         for number, line in enumerate(lines, start=first):
@@ -160,7 +162,7 @@ class _Reader:
     def _heading(self, inline: Token, *, opens_section: bool) -> None:
         numbers = _numbers(inline)
         contents = inline.content.split("\n")
-        if len(contents) == 1:  # what closes a heading stands behind its words
+        if len(contents) == 1:  # closing signs such as `##` come after the text
             begin = max(self._raw[numbers.start].rfind(contents[0]), 0)
             words = _without_id(contents[0] if len(contents[0]) < MAX_LOOK // 2 else self._raw[numbers.start][begin:])
             lines = [Line(words.rstrip(), self._starts[numbers.start] + begin)]
@@ -183,7 +185,8 @@ class _Reader:
         self._add("code", numbers, lines, language=language)
 
     def _table(self, numbers: range, *, begins_item: bool) -> None:
-        """Its rows; from a line without any bar on it is prose, whatever the standard says."""
+        """Add a table. It ends before the first line without a bar; the lines after that are prose, although the
+        standard says otherwise."""
         end = next((at for at in numbers[2:] if "|" not in self._raw[at]), numbers.stop)
         lines = [self._line(at, self._sign_width(at)) for at in range(numbers.start, end)]
         if begins_item:
@@ -194,9 +197,9 @@ class _Reader:
             self._paragraph(end, rest, begins_item=False)
 
     def _take_the_rest(self) -> None:
-        """Lines that lie too deep for the parser are paragraphs."""
-        left = [number for number, free in enumerate(self._free) if free]
-        for _, run in groupby(enumerate(left), key=lambda pair: pair[1] - pair[0]):
+        """Add lines that are nested too deep for the parser as paragraphs."""
+        remaining = [number for number, free in enumerate(self._free) if free]
+        for _, run in groupby(enumerate(remaining), key=lambda pair: pair[1] - pair[0]):
             numbers = [number for _, number in run]
             lines = [self._line(at, self._sign_width(at)) for at in numbers]
             self._paragraph(numbers[0], lines, begins_item=False)
@@ -218,15 +221,15 @@ class _Reader:
             headed=headed,
             opens_section=opens_section,
         )
-        self._found.append((numbers.start, block))
+        self._numbered_blocks.append((numbers.start, block))
 
     def _content(self, number: int, content: str) -> Line:
-        """A line whose words are `content`, what stands before them being signs."""
-        looked_at = self._raw[number][:MAX_LOOK].rstrip()
-        return self._line(number, max(0, len(looked_at) - len(content.strip())))
+        """A line with the text `content`; everything before it on the line is signs."""
+        beginning = self._raw[number][:MAX_LOOK].rstrip()
+        return self._line(number, max(0, len(beginning) - len(content.strip())))
 
     def _line(self, number: int, begin: int) -> Line:
-        """What stands on a line from `begin` on, without the white space around it."""
+        """A line's text from `begin` on, without the white space around it."""
         text = self._raw[number][begin:]
         bare = text.lstrip()
         return Line(bare.rstrip(), self._starts[number] + begin + len(text) - len(bare))
@@ -242,22 +245,22 @@ def _tokens(lines: Sequence[str]) -> list[Token]:
 
 
 def _numbers(token: Token) -> range:
-    """The numbers of the lines that a token is made of."""
+    """The numbers of a token's lines."""
     return range(*token.map) if token.map else range(0)
 
 
 def _without(line: Line, sign: re.Pattern[str]) -> Line:
-    """A line without the sign that it begins with."""
-    found = sign.match(line.text)
-    return Line(line.text[found.end() :], line.start + found.end()) if found else line
+    """A line without the sign at its beginning."""
+    match = sign.match(line.text)
+    return Line(line.text[match.end() :], line.start + match.end()) if match else line
 
 
 def _without_id(heading: str) -> str:
     begin = heading.rfind("{")
-    named = heading.startswith(_ID_OPENINGS, max(begin, 0)) and heading.endswith(_ID_CLOSING)
-    return heading[:begin] if named else heading
+    has_id = heading.startswith(_ID_OPENINGS, max(begin, 0)) and heading.endswith(_ID_CLOSING)
+    return heading[:begin] if has_id else heading
 
 
 def _is_rule(row: str) -> bool:
-    """Whether a row of a table only draws the line below its head."""
+    """Whether a row of a table is only the rule below the header."""
     return "-" in row and not row.strip("-:| \t")

@@ -1,5 +1,5 @@
-"""Whether a text is English, as far as its little words tell. A book need not say what language it is in, and the
-networks that came with the package read English alone: what they say of another language is noise."""
+"""Tells whether a text is English, by its function words. A book need not declare its language, and the networks that
+are shipped with the package read English only: their scores for other languages are noise."""
 
 from __future__ import annotations
 
@@ -11,35 +11,49 @@ from pathlib import Path
 from lectern.text.blocks import blocks_of
 from lectern.text.words import FUNCTION_WORDS, letters_of
 
-SHARE = 0.06  # of a text's words: so many are another language's little ones only in that language,
-TIMES = 2  # and so many times as many as English ones; code and tables have few of either
-FEWEST = 5  # below that it may be a name: Rio de Janeiro
+MIN_FOREIGN_SHARE = 0.06  # share of foreign function words in a text that is not English
+MIN_FOREIGN_RATIO = 2  # foreign function words for each English one; code and tables have few of both
+MIN_FOREIGN_WORDS = 5  # fewer may be part of a name: Rio de Janeiro
 
-FILE = Path(__file__).parent / "little_words.txt"  # of languages that share our letters
+LITTLE_WORDS_FILE = Path(__file__).parent / "little_words.txt"  # function words of languages in Latin script
 
-_CODE = re.compile(r"`[^`\n]*`|\$[^$]*\$")  # and formulas, in the line
-_USUAL = frozenset("die do go id is la me no of on op or per set son sub to un van was we".split())  # in English too
-
-
-def english(texts: Iterable[str]) -> bool:
-    """Whether most words are in our script and another language's little ones few, code left out; English where there
-    are no words, and where a language has no line in the file."""
-    counts = [_counted(text) for text in texts]
-    words, ours, others, foreign = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0, 0, 0)
-    return foreign * 2 <= words and (others < max(FEWEST, SHARE * words) or others <= TIMES * ours)
+_CODE = re.compile(r"`[^`\n]*`|\$[^$]*\$")  # inline code and formulas
+_ALSO_ENGLISH = frozenset(
+    "die do go id is la me no of on op or per set son sub to un van was we".split()
+)  # are English words too
 
 
-@lru_cache(maxsize=256)  # the passages that readers ask for come up again and again
-def _counted(text: str) -> tuple[int, int, int, int]:
-    """Words, English little ones, others' little ones, and those in another script."""
+def is_english(texts: Iterable[str]) -> bool:
+    """Whether texts are English: most words are in Latin script, and few are function words of another language. Code
+    does not count. Texts without words, and in languages that the file does not list, count as English."""
+    counts = [_count_words(text) for text in texts]
+    words, english_little, foreign_little, other_script = (
+        (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0, 0, 0)
+    )
+    return other_script * 2 <= words and (
+        foreign_little < max(MIN_FOREIGN_WORDS, MIN_FOREIGN_SHARE * words)
+        or foreign_little <= MIN_FOREIGN_RATIO * english_little
+    )
+
+
+@lru_cache(maxsize=256)  # many questions need the same passages
+def _count_words(text: str) -> tuple[int, int, int, int]:
+    """The numbers of all words, English function words, foreign function words, and words in another script."""
     prose = "\n".join(block.text for block in blocks_of(text) if block.kind not in ("code", "formula"))
     words = [word for word in letters_of(_CODE.sub(" ", prose).lower()) if len(word) > 1]
-    ours, others = (sum(word in some for word in words) for some in (FUNCTION_WORDS, _others()))
-    return len(words), ours, others, sum(not any(letter.isascii() for letter in word) for word in words)
+    english_little, foreign_little = (
+        sum(word in vocabulary for word in words) for vocabulary in (FUNCTION_WORDS, _foreign_little_words())
+    )
+    return (
+        len(words),
+        english_little,
+        foreign_little,
+        sum(not any(letter.isascii() for letter in word) for word in words),
+    )
 
 
 @cache
-def _others() -> frozenset[str]:
-    """None of them is English, or usual in its texts and its code."""
-    lines = FILE.read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines for word in line.partition(":")[2].split()) - FUNCTION_WORDS - _USUAL
+def _foreign_little_words() -> frozenset[str]:
+    """Function words of other languages, without those that also occur in English text or code."""
+    lines = LITTLE_WORDS_FILE.read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines for word in line.partition(":")[2].split()) - FUNCTION_WORDS - _ALSO_ENGLISH

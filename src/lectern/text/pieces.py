@@ -1,7 +1,6 @@
-"""One reading of a passage: the pieces that state something each by itself, in order. A piece is a sentence of prose,
-a sentence of a list item, a row of a table, a listing, a heading or a formula. It knows where it stands in the passage,
-and what it needs from its surroundings to be understood: the line that introduces it, the head of its table, the
-heading above."""
+"""Cuts a passage into pieces, in order. A piece is a sentence of prose, a sentence of a list item, a row of a table, a
+listing, a heading or a formula. It has its position in the passage and the context that is needed to understand it:
+the line that introduces it, the header of its table, the heading above."""
 
 from __future__ import annotations
 
@@ -28,15 +27,15 @@ _MARKUP = re.compile(r"!\[|</?[A-Za-z!]")
 class Piece:
     """A piece of a passage."""
 
-    kind: PieceKind  # a link is a line that only points elsewhere, or shows a picture
-    text: str  # as the passage shows it: signs at the heads of lines left off, lines of prose joined by a blank
-    start: int  # in the passage
+    kind: PieceKind  # "link" is a line that is only a link or an image
+    text: str  # without the signs at the beginnings of lines; lines of prose are joined by a space
+    start: int  # position in the passage
     end: int
-    block: Block  # what it is a part of
-    lead: str = ""  # of an item or listing: the line that introduces it; of a listing else the last sentence before it
-    head: str = ""  # of a row: the head of its table
-    heading: str = ""  # the nearest above it inside the passage
-    task: bool = False  # set to the reader: it tells nobody anything
+    block: Block  # the block that contains the piece
+    lead: str = ""  # the line that introduces an item or listing; for a listing else the last sentence before it
+    head: str = ""  # the header of a row's table
+    heading: str = ""  # the nearest heading above, inside the passage
+    task: bool = False  # part of an exercise for the reader, which states nothing
 
     @property
     def plain(self) -> str:
@@ -45,7 +44,7 @@ class Piece:
 
     @property
     def states(self) -> bool:
-        """Whether it is prose that says something to whoever reads it alone."""
+        """Whether the piece is prose that states something and is no part of an exercise."""
         return self.kind in ("sentence", "item") and not self.task and states(self.text)
 
 
@@ -57,7 +56,7 @@ def read(passage: str) -> tuple[Piece, ...]:
 
 
 def sentences_of(passage: str) -> list[str]:
-    """What a passage states in sentences, in order; tasks set to the reader are left out."""
+    """The sentences of a passage that state something, in order; exercises are left out."""
     return [piece.text for piece in read(passage) if piece.states]
 
 
@@ -68,7 +67,7 @@ def cells_of(row: str) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    """Goes from block to block and remembers what the next one needs."""
+    """Reads block after block and keeps the context that the next block needs."""
 
     _heading: str = ""
     _task: bool = False
@@ -77,7 +76,7 @@ class _Reader:
     _in_list: bool = False
 
     def pieces(self, block: Block) -> list[Piece]:
-        """The pieces of the next block."""
+        """The pieces of a block; blocks must come in order."""
         match block.kind:
             case "paragraph" | "item":
                 return self._prose(block)
@@ -96,8 +95,8 @@ class _Reader:
         if not item:
             self._lead = ""
         pieces = [self._piece(block, kind, *part, lead=self._lead if item else "") for kind, part in _parts(block)]
-        told = [piece.text for piece in pieces if piece.states]
-        self._last = told[-1] if told else self._lead
+        statements = [piece.text for piece in pieces if piece.states]
+        self._last = statements[-1] if statements else self._lead
         if not item:
             self._lead = _introduction(pieces) if block.text.endswith(":") else ""
         self._in_list = item
@@ -143,7 +142,7 @@ class _Reader:
 
 
 def _introduction(paragraph: Sequence[Piece]) -> str:
-    """The last sentence of a paragraph, with a label in bold that stands before it: `**The arm.** It has:`."""
+    """The last sentence of a paragraph, with a bold label directly before it: `**The arm.** It has:`."""
     first = len(paragraph) - 1
     while first and paragraph[first - 1].text.endswith(("*", "_")):
         first -= 1
@@ -154,7 +153,7 @@ Part = tuple[str, int, int]  # a text, and where it begins and ends in the passa
 
 
 def _parts(block: Block) -> Iterator[tuple[PieceKind, Part]]:
-    """The sentences of a block of prose, and the lines in it that are none."""
+    """The sentences of a block of prose, and its lines that are only a link or an image."""
     sentence: PieceKind = "item" if block.kind == "item" else "sentence"
     for is_link, lines in groupby(block.lines, key=_points):
         if is_link:
@@ -164,12 +163,12 @@ def _parts(block: Block) -> Iterator[tuple[PieceKind, Part]]:
 
 
 def _points(line: Line) -> bool:
-    """Whether a line only points elsewhere, or is a tag or a picture."""
+    """Whether a line is only a link or begins with a tag or an image."""
     return _MARKUP.match(line.text) is not None or _LINK.fullmatch(line.text) is not None
 
 
 def _sentences(lines: Sequence[Line]) -> Iterator[Part]:
-    """The sentences of lines that belong together."""
+    """The sentences of consecutive lines of prose, with their positions in the passage."""
     text = " ".join(line.text for line in lines)
     begins = list(accumulate((len(line.text) + 1 for line in lines), initial=0))[:-1]
 

@@ -1,6 +1,6 @@
-r"""Text as a reader sees it: Markdown, HTML and LaTeX signs go, what they enclose stays. A sentence and the passage it
-is checked against pass through here alike, so that `**33 ms**`, `$33\,\text{ms}$` and `33 ms` are one thing. Every
-pattern is linear: no text, however hostile, makes it slow."""
+r"""Plain text without Markdown, HTML and LaTeX markup. A sentence and the passage that it is checked against are both
+converted here, so that `**33 ms**`, `$33\,\text{ms}$` and `33 ms` become equal. Every pattern takes linear time, so a
+hostile text cannot make it slow."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _NOT_WORDS = re.compile(r"(?:[^\w%°/.+<>=≤≥≠-]|(?<!\w)[.-](?!\w)|(?<=\w)[
 
 
 def plain(text: str) -> str:
-    """One line of text without markup; code ticks stay, because they say what is a name."""
+    """The text on one line without markup. Backticks stay, because they mark names."""
     text = unicodedata.normalize("NFC", text).translate(_SIGNS)
     if "\\" in text:
         text = _untexed(text)
     text = text.replace("$", " ") if text.count("$") > 1 else text
     if "[" in text:
         text = _LINK.sub(r"\1", text)
-    if "<" in text:  # in code a tag is the very thing that is talked about
+    if "<" in text:  # tags in code are content, so they stay
         pieces = text.split("`")
         text = "`".join(piece if place % 2 else _TAG.sub(" ", piece) for place, piece in enumerate(pieces))
     if "*" in text:
@@ -59,38 +59,38 @@ def plain(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
 
 
-def _spelt(found: re.Match[str]) -> str:
-    """`can't`, `cannot` and `can not` are one."""
-    stem = found[1]
-    return f"{_WHOLE.get(stem.lower(), stem)} not" if stem else f"{found[0][:3]} not"
+def _spelt(match: re.Match[str]) -> str:
+    """Write `can't` and `cannot` as `can not`."""
+    stem = match[1]
+    return f"{_WHOLE.get(stem.lower(), stem)} not" if stem else f"{match[0][:3]} not"
 
 
 def unattributed(sentence: str) -> str:
-    """The sentence without `According to the lesson,`: who says it is known."""
+    """The sentence without an opening such as `According to the lesson,`."""
     return _ATTRIBUTION.sub("", sentence)
 
 
 def unmarked(line: str) -> str:
-    """A line without the signs at its head: bullets, numbers of a list, quote marks, heading marks."""
+    """A line without the signs at its beginning: bullets, list numbers, quote marks, heading marks."""
     lead = _LEAD.match(line)
     return line[lead.end() :] if lead else line
 
 
 def squeezed(text: str) -> str:
-    """What is compared to tell whether a text stands in another: small letters and digits, signs between them gone."""
+    """The text in lower case with spaces for punctuation, to test whether one text contains another."""
     return f" {_NOT_WORDS.sub(' ', plain(text).replace('`', ' ').casefold()).strip()} "
 
 
 def _untexed(text: str) -> str:
     text = _THIN.sub(_thin, text)
-    for _ in range(3):  # wrapped in one another, but hardly deeper
+    for _ in range(3):  # commands are nested, but hardly deeper
         text = _WRAPPED.sub(r"\1", text)
         text = _FRACTION.sub(r"\1/\2", text)
-    text = _COMMAND.sub(lambda found: _COMMANDS.get(found.group(1), " "), text)
+    text = _COMMAND.sub(lambda match: _COMMANDS.get(match.group(1), " "), text)
     return text.replace("{", "").replace("}", "").replace("\\", " ")
 
 
-def _thin(found: re.Match[str]) -> str:
-    r"""`921\,600` is one number; elsewhere a thin space is a space."""
-    text, start, end = found.string, found.start(), found.end()
+def _thin(match: re.Match[str]) -> str:
+    r"""Remove a thin space inside a number (`921\,600`); elsewhere it becomes a space."""
+    text, start, end = match.string, match.start(), match.end()
     return "" if text[max(start - 1, 0) : start].isdigit() and text[end : end + 1].isdigit() else " "

@@ -1,5 +1,5 @@
-"""Numbers with their units, in one measure: 0.6 s is 600 ms, `thirty` is 30, `50-200 ms` is two numbers of
-milliseconds. Two texts that give one number for one thing agree; two that give different ones cannot both be right."""
+"""Reads numbers with their units and converts them to base units: 0.6 s equals 600 ms, `thirty` is 30, `50-200 ms` is
+two numbers of milliseconds. Two texts that give different numbers for the same thing cannot both be right."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 
 from lectern.text.words import FUNCTION_WORDS, stem
 
-CLOSE = 1e-6  # relative, for the sake of conversions alone: 2006 and 2007 are different years
+RELATIVE_TOLERANCE = 1e-6  # only for rounding in conversions: 2006 and 2007 are different years
 
-_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-_ONES += " seventeen eighteen nineteen"
+_ZERO_TO_NINETEEN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+)
+_ZERO_TO_NINETEEN += " seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-_WORDS: dict[str, float] = {word: float(value) for value, word in enumerate(_ONES.split())}
+_WORDS: dict[str, float] = {word: float(value) for value, word in enumerate(_ZERO_TO_NINETEEN.split())}
 _WORDS |= {word: 10.0 * value for value, word in enumerate(_TENS.split(), start=2)}
 _WORDS |= {word: float(value) for value, word in enumerate(_ORDINALS.split()) if word != "second"}  # mostly the unit
 _WORDS |= {"once": 1.0, "twice": 2.0, "half": 0.5}
 _WORDS |= {"dozen": 12.0, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0}
-# Often no number at all (`one of them`, `the two`, `once it runs`), so that their absence proves nothing.
+# These are often no numbers (`one of them`, `the two`, `once it runs`), so it proves nothing if they are absent.
 _SOFT = frozenset("one two first third zeroth once twice half".split())
 
 _PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1, "": 1.0, "k": 1e3, "K": 1e3}
@@ -36,7 +38,7 @@ _BASES = {
     "l": ("volume", "mcd"), "rad": ("angle", "mµ"), "bit": ("bit", "kKMGT"), "bps": ("bit/time", "kKMGT"),
     "B": ("byte", "kKMGT"), "eV": ("eV", "kMGT"), "px": ("pixel", "M"), "dB": ("dB", ""), "K": ("kelvin", "m"),
 }  # fmt: skip
-_NAMED: dict[str, tuple[str, float]] = {
+_UNIT_NAMES: dict[str, tuple[str, float]] = {
     "%": ("%", 1.0), "percent": ("%", 1.0), "°": ("angle", math.pi / 180), "deg": ("angle", math.pi / 180),
     "°C": ("celsius", 1.0), "°F": ("fahrenheit", 1.0), "celsius": ("celsius", 1.0), "kelvin": ("kelvin", 1.0),
     "fahrenheit": ("fahrenheit", 1.0), "min": ("time", 60.0), "h": ("time", 3600.0), "hr": ("time", 3600.0),
@@ -62,7 +64,7 @@ _SPELT_PREFIXES |= {"giga": 1e9, "tera": 1e12, "kibi": 2.0**10, "mebi": 2.0**20,
 
 
 def _units() -> dict[str, tuple[str, float]]:
-    table = dict(_NAMED)
+    table = dict(_UNIT_NAMES)
     for base, (kind, prefixes) in _BASES.items():
         table |= {prefix + base: (kind, _PREFIXES[prefix]) for prefix in ("", *prefixes)}
     for base, kind in (("B", "byte"), ("bit", "bit")):
@@ -75,7 +77,7 @@ def _units() -> dict[str, tuple[str, float]]:
 UNITS = _units()
 _DIGITS = r"\d{1,3}(?:[,  ]\d{3})++(?!\d)(?:\.\d++)?+|\d++(?:\.\d++)?+(?:[eE][+-]?\d{1,2})?+"
 _POWER = r"(?:\s?[×x·*]\s?10\s?\^?\s?(?P<power>[+-]?\d{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))?"
-_SMALL = "|".join([*_ONES.split(), *(word for word in _ORDINALS.split() if word != "second")])
+_SMALL = "|".join([*_ZERO_TO_NINETEEN.split(), *(word for word in _ORDINALS.split() if word != "second")])
 _SPELLED = (
     rf"(?:(?:{'|'.join(_TENS.split())})(?:[ -](?:{_SMALL}))?|{_SMALL}|once|twice|half)(?:[ -](?:{'|'.join(_SCALES)}))*"
     rf"|(?:{'|'.join(_SCALES)})(?:[ -](?:{'|'.join(_SCALES)}))*"
@@ -90,7 +92,7 @@ _NUMBER = re.compile(
 )
 _UNIT = re.compile(r"(?:\s?-?\s?)(?P<unit>per\scent|°\s?[CFK](?!\w)|[°%€$]|[A-Za-zµμΩ]{1,14})")
 _RATE = re.compile(r"\s?(?:/|per\s|an?\s|each\s|every\s|in\san?\s)\s?(?P<unit>[A-Za-zµμ]{1,12})(?!\w)")
-_COUNTED = re.compile(
+_COUNT_RATE = re.compile(
     r"\s?(?P<noun>[A-Za-z]{1,20})\s?(?:/|per\s|an?\s|each\s|every\s)\s?(?P<unit>[A-Za-z]{1,12})(?!\w)"
 )
 _OF = re.compile(r"\s(?:of\s)?an?(?=\s)")
@@ -98,66 +100,67 @@ _JOIN = re.compile(r"\s?(?:-|–|to|and|or|,|×|x|\.\.|…)\s?", re.IGNORECASE)
 _NEXT = re.compile(r"[\s-]*([A-Za-z]{2,40})")
 _BEFORE = re.compile(r"([A-Za-z]{2,40})(?:\s(?:of|is|was|are|be|=|≈|about|at|to|by|number|id))*[\s(:=≈]*$")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
-_LOOK_BACK = 48
-_MOST = 400  # quantities in one text; more is no prose
+_LABEL_REACH = 48  # characters before a number that are searched for its label
+_MAX_QUANTITIES = 400  # in one text; a text with more is no prose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number as it stands in a text, and what it measures."""
+    """A number in a text, and what it measures."""
 
-    value: float  # in the base of its kind
-    raw: float  # as written
+    value: float  # in the base unit of its kind
+    raw: float  # as written in the text
     kind: str  # time, length, byte/time, …; empty for a bare number
     label: str  # the stem before it: `category 0`, `version 2`
-    counted: str  # the stem after it: `three services`
-    hard: bool  # surely meant as a number
+    counted_noun: str  # the stem after it: `three services`
+    hard: bool  # certainly a number, unlike `one` in `one of them`
     start: int
     end: int
 
 
 def quantities_of(text: str) -> tuple[Quantity, ...]:
-    """Every number of a plain text, in order."""
-    found: list[Quantity] = []
+    """The numbers of a plain text, in order, up to a limit."""
+    quantities: list[Quantity] = []
     for match in _NUMBER.finditer(text):
-        if match.start() < (found[-1].end if found else 0):
+        if match.start() < (quantities[-1].end if quantities else 0):
             continue
         quantity = _read(text, match)
         if quantity is not None:
-            found.append(quantity)
-        if len(found) == _MOST:
+            quantities.append(quantity)
+        if len(quantities) == _MAX_QUANTITIES:
             break
-    return tuple(_shared_units(text, found))
+    return tuple(_shared_units(text, quantities))
 
 
-def same(one: Quantity, other: Quantity) -> bool:
-    """Whether both give the same number of the same thing; a bare number meets any unit."""
-    if one.kind and other.kind:
-        return one.kind == other.kind and _close(one.value, other.value)
-    if "%" in (one.kind, other.kind) and _close(*((_share_of(each)) for each in (one, other))):
+def same(first: Quantity, second: Quantity) -> bool:
+    """Whether two quantities are equal in the same unit; a number without a unit equals it in any unit."""
+    if first.kind and second.kind:
+        return first.kind == second.kind and _close(first.value, second.value)
+    if "%" in (first.kind, second.kind) and _close(*((_share_of(quantity)) for quantity in (first, second))):
         return True  # 0.95 and 95 %
-    return _close(one.raw, other.raw)
+    return _close(first.raw, second.raw)
 
 
-def _share_of(one: Quantity) -> float:
-    return one.value / 100 if one.kind == "%" else one.raw
+def _share_of(quantity: Quantity) -> float:
+    return quantity.value / 100 if quantity.kind == "%" else quantity.raw
 
 
-def rivals(one: Quantity, other: Quantity) -> bool:
-    """Whether both speak of the same thing and differ: another number of its kind, or the same number of another."""
-    if same(one, other):
+def rivals(first: Quantity, second: Quantity) -> bool:
+    """Whether two quantities differ but measure the same thing: the same kind, label or noun with another number, or
+    the same number with another unit."""
+    if same(first, second):
         return False
-    if one.kind and other.kind:
-        return one.kind == other.kind or _close(one.raw, other.raw)
-    if one.kind or other.kind:
+    if first.kind and second.kind:
+        return first.kind == second.kind or _close(first.raw, second.raw)
+    if first.kind or second.kind:
         return False
-    if one.label and one.label == other.label:
+    if first.label and first.label == second.label:
         return True
-    return bool(one.counted) and one.counted == other.counted
+    return bool(first.counted_noun) and first.counted_noun == second.counted_noun
 
 
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) <= CLOSE * max(abs(one), abs(other))
+def _close(first: float, second: float) -> bool:
+    return abs(first - second) <= RELATIVE_TOLERANCE * max(abs(first), abs(second))
 
 
 def _read(text: str, match: re.Match[str]) -> Quantity | None:
@@ -172,23 +175,23 @@ def _read(text: str, match: re.Match[str]) -> Quantity | None:
     if share and not kind:
         kind, factor = "%", 100.0
     if match["money"]:
-        kind, factor, end = _NAMED[match["money"]][0], 1.0, match.end()
-    after, before = _NEXT.match(text, end), _BEFORE.search(text[max(0, match.start() - _LOOK_BACK) : match.start()])
+        kind, factor, end = _UNIT_NAMES[match["money"]][0], 1.0, match.end()
+    after, before = _NEXT.match(text, end), _BEFORE.search(text[max(0, match.start() - _LABEL_REACH) : match.start()])
     return Quantity(
         value=raw * factor,
         raw=raw,
         kind=kind,
-        label=_told(before),
-        counted=_told(after),
+        label=_neighbour_stem(before),
+        counted_noun=_neighbour_stem(after),
         hard=hard or (bool(kind) and not (share and kind == "%")),
         start=match.start(),
         end=end,
     )
 
 
-def _told(found: re.Match[str] | None) -> str:
-    """The stem of a neighbour that tells what is numbered; `of`, `is` and their like do not."""
-    word = found[1].lower() if found else ""
+def _neighbour_stem(match: re.Match[str] | None) -> str:
+    """The stem of the word beside a number, or "" if that is a function word such as `of` or `is`."""
+    word = match[1].lower() if match else ""
     return "" if word in FUNCTION_WORDS else stem(word)
 
 
@@ -215,24 +218,24 @@ def _value(match: re.Match[str]) -> tuple[float | None, bool]:
 
 
 def _unit_after(text: str, end: int) -> tuple[str, float, int]:
-    """Kind, factor and end of the unit that follows a number; a bare number has none."""
-    found = _UNIT.match(text, end)
-    unit = _known(found["unit"]) if found else None
-    if found and unit:
+    """The kind, factor and end of the unit after a number; the kind is "" if there is no unit."""
+    match = _UNIT.match(text, end)
+    unit = _find_unit(match["unit"]) if match else None
+    if match and unit:
         kind, factor = unit
-        rate = _RATE.match(text, found.end())
-        over = _known(rate["unit"]) if rate else None
+        rate = _RATE.match(text, match.end())
+        over = _find_unit(rate["unit"]) if rate else None
         if rate and over and over[0] == "time" and kind != "time":
             return f"{kind}/time", factor / over[1], rate.end()
-        return kind, factor, found.end()
-    counted = _RATE.match(text, end) or _COUNTED.match(text, end)
-    over = _known(counted["unit"]) if counted else None
-    if counted and over and over[0] == "time":
-        return "/time", 1 / over[1], counted.end()
+        return kind, factor, match.end()
+    count_rate = _RATE.match(text, end) or _COUNT_RATE.match(text, end)
+    over = _find_unit(count_rate["unit"]) if count_rate else None
+    if count_rate and over and over[0] == "time":
+        return "/time", 1 / over[1], count_rate.end()
     return "", 1.0, end
 
 
-def _known(unit: str) -> tuple[str, float] | None:
+def _find_unit(unit: str) -> tuple[str, float] | None:
     if unit.lower().replace(" ", "") in ("percent", "percentage"):
         return UNITS["%"]
     unit = unit.replace("° ", "°")
@@ -245,29 +248,31 @@ def _known(unit: str) -> tuple[str, float] | None:
     return None
 
 
-def _shared_units(text: str, found: Sequence[Quantity]) -> list[Quantity]:
-    """In `50-200 ms` and `640 × 480 pixels` the unit is of both."""
-    shared = list(found)
+def _shared_units(text: str, quantities: Sequence[Quantity]) -> list[Quantity]:
+    """Give both numbers the unit in `50-200 ms` and `640 × 480 pixels`."""
+    shared = list(quantities)
     for place in range(len(shared) - 2, -1, -1):
-        one, after = shared[place], shared[place + 1]
-        if one.kind or not after.kind or one.end > after.start:
+        quantity, after = shared[place], shared[place + 1]
+        if quantity.kind or not after.kind or quantity.end > after.start:
             continue
-        if _JOIN.fullmatch(text, one.end, after.start):
+        if _JOIN.fullmatch(text, quantity.end, after.start):
             factor = after.value / after.raw if after.raw else 1.0
-            shared[place] = replace(one, kind=after.kind, value=one.raw * factor, counted=after.counted, hard=True)
+            shared[place] = replace(
+                quantity, kind=after.kind, value=quantity.raw * factor, counted_noun=after.counted_noun, hard=True
+            )
     return shared
 
 
 _UNIT_WORD = re.compile(r"[A-Za-z]{3,16}|[A-Za-z]{1,4}/s\b")
-_NO_UNIT_WORDS = frozenset("bit bits second deg min sec pound pounds foot lit yard".split())  # mean other things too
+_NO_UNIT_WORDS = frozenset("bit bits second deg min sec pound pounds foot lit yard".split())  # ambiguous
 
 
-def measures(text: str, numbered: Sequence[Quantity]) -> frozenset[tuple[str, float]]:
-    """Units that are named (`in radians`, `per hour`), as kind and factor, but for those of the quantities given."""
-    found = set()
+def measures(text: str, quantities: Sequence[Quantity]) -> frozenset[tuple[str, float]]:
+    """The units that a text names (`in radians`, `per hour`), as kind and factor, without those in `quantities`."""
+    units = set()
     for match in _UNIT_WORD.finditer(text):
-        if any(one.start <= match.start() < one.end for one in numbered):
+        if any(quantity.start <= match.start() < quantity.end for quantity in quantities):
             continue
-        if match[0].lower() not in _NO_UNIT_WORDS and (unit := _known(match[0])):
-            found.add(unit)
-    return frozenset(found)
+        if match[0].lower() not in _NO_UNIT_WORDS and (unit := _find_unit(match[0])):
+            units.add(unit)
+    return frozenset(units)

@@ -1,7 +1,7 @@
-"""What can be quoted from a passage: sentences, list items, rows of tables, listings. Every quote is a piece of the
-passage as it stands, so that it can be found there again; only the markup around it (bullets, outer pipes, fences) may
-be left off. Each quote has what it cannot be understood without: the sentence before, the line that introduces its
-list, the head of its table. `pieces_of` gives the quotes as a network reads them."""
+"""Finds what can be quoted from a passage: sentences, list items, rows of tables, listings. A quote is the unchanged
+text of the passage, so that it can be found there again; only the markup around it (bullets, outer pipes, fences) may
+be missing. Each quote has the context that is needed to understand it: the sentence before, the line that introduces
+its list, the header of its table. `pieces_of` gives the quotes in the form that a network reads."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Kind = Literal["sentence", "item", "list", "row", "code"]
 MAX_LIST_WORDS = 60  # with the lead-in; a longer list is quoted item by item
 MAX_LISTING_WORDS = 40  # a longer listing is quoted by its paragraphs or lines
 MAX_LABEL_CHARACTERS = 60
-MIN_ROW_CELLS = 2  # one cell alone states nothing
+MIN_ROW_CELLS = 2  # a single cell states nothing
 
-_DRAWN = frozenset("mermaid plantuml dot svg".split())  # languages that mean nothing when read as text
+_DIAGRAM_LANGUAGES = frozenset("mermaid plantuml dot svg".split())  # their source means nothing as text
 _COMMENT = re.compile(r"^\s*(#|//|--\s|;|<!--)")
 _LABEL = re.compile(r"^(\*\*|__)(?:(?!\1).)+\1[:.]?$")  # a line in bold serves as a heading
 _LETTERS = re.compile(r"[^\W_]")
-_ENDED = re.compile(r"[.!?…。！？۔][\"'”’)\]*_`]*$")
+_SENTENCE_END = re.compile(r"[.!?…。！？۔][\"'”’)\]*_`]*$")
 # A sentence that ends in such a word continues below, for example in a listing.
-_OPEN = re.compile(r"\b(?:is|are|was|the|an?|of|with|and|to|by|as|gives?|need|becomes?|follows|from|for|in)$")
+_UNFINISHED = re.compile(r"\b(?:is|are|was|the|an?|of|with|and|to|by|as|gives?|need|becomes?|follows|from|for|in)$")
 # Announces what a lesson will cover, so it answers nothing itself.
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:you(?:'|’)?(?:ll| will|ve| have)|we(?:'|’)ll|we will|let(?:'|’)?s)\s+(?:\w+ly |then |also |now |just )?"
@@ -35,8 +35,8 @@ _ANNOUNCES = re.compile(
     r"|^(?:before (?:diving|moving|we|you (?:start|begin))|learning objectives?|next (?:lesson|chapter))\b"
 )
 _OUTPUT = re.compile(r"(?i)\b(?:output|prints?|result|you should see|looks like)\b")
-# A sentence that begins with such a word means something else when it stands alone.
-_LEANS = re.compile(
+# A sentence that begins with such a word cannot be understood without the sentence before.
+_NEEDS_CONTEXT = re.compile(
     r"^(It|Its|They|Their|This|That|These|Those|He|She|His|Her|So|But|And|Or|Then|However|Therefore|Also|Thus|Hence"
     r"|Otherwise|Instead|Both|Such|Here|There|Consequently|Moreover|Furthermore|Nevertheless|Similarly|Likewise|Another"
     r"|Conversely|Meanwhile|Neither|As a result|In (this|that|these|those|contrast|addition|turn)|For (this|that))\b"
@@ -45,31 +45,31 @@ _LEANS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A piece of a passage."""
+    """A text that can be quoted from a passage, with its context."""
 
     kind: Kind
-    parts: tuple[str, ...]  # each as the passage has it, white space aside; a list's are its lead-in and its lines
-    place: int  # its number among the passage's quotes
-    before: str = ""  # what it depends on: the sentence before, a list's lead-in, a table's head
-    heading: str = ""  # the nearest heading above it inside the passage
-    leans: bool = False  # alone it means something else, or nothing
-    idle: bool = False  # it announces what a lesson will cover, or shows what a command prints
-    language: str = ""  # of a listing, as its fence names it
+    parts: tuple[str, ...]  # as in the passage, except white space; of a list: its lead-in and its lines
+    place: int  # index among the passage's quotes
+    before: str = ""  # its context: the sentence before, a list's lead-in, a table's header
+    heading: str = ""  # the nearest heading above, inside the passage
+    leans: bool = False  # it cannot be understood without `before`
+    idle: bool = False  # it announces what a lesson will cover, or shows the output of a command
+    language: str = ""  # of a listing, as written on its fence
 
     @property
     def text(self) -> str:
-        """The whole quote."""
+        """The parts of the quote, one on each line."""
         return "\n".join(self.parts)
 
     @property
     def words(self) -> int:
-        """Its length."""
+        """The number of words."""
         return len(self.text.split())
 
 
 def quotes_of(text: str) -> list[Quote]:
     """All quotes of a Markdown passage, in order; exercises are left out."""
-    maker = _Maker(text)
+    maker = _QuoteMaker(text)
     for _, pieces in groupby(read(text), key=lambda piece: piece.block.start):
         maker.take(list(pieces))
     maker.end_list()
@@ -77,13 +77,13 @@ def quotes_of(text: str) -> list[Quote]:
 
 
 def pieces_of(quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """The quotes as a network reads them: a listing with the line that introduces it, a row with the head of each cell,
-    a list by its items, or as a whole where its items are too short to be quotes."""
+    """The quotes in the form that a network reads: a listing with the line that introduces it, a row with the header of
+    each cell, a list by its items, or as a whole if its items are too short to be quotes."""
     return tuple(_flat(introduced(quote)) for quote in quotes if quote.kind != "list" or not items_of(quote, quotes))
 
 
 def introduced(quote: Quote) -> str:
-    """A quote with what it cannot be understood without."""
+    """The text of a quote: code after the line that introduces it, a row with the headers of its cells."""
     match quote.kind:
         case "code":
             return f"{quote.before} {quote.text}"
@@ -94,7 +94,7 @@ def introduced(quote: Quote) -> str:
 
 
 def items_of(whole_list: Quote, quotes: Sequence[Quote]) -> list[Quote]:
-    """The item quotes that a list consists of, which stand before it; none where some item is no quote."""
+    """The quotes of a list's items, which come before the list; none if some item is no quote."""
     lines = [_flat(part) for part in whole_list.parts[1:]]
     items = [
         quote
@@ -117,16 +117,16 @@ def _flat(text: str) -> str:
 
 
 @dataclass(slots=True)
-class _Maker:
+class _QuoteMaker:
     """Makes the quotes of a passage, block by block."""
 
     passage: str
     quotes: list[Quote] = field(default_factory=list)
-    _first: Piece | None = None  # of the present list
+    _first: Piece | None = None  # the first piece of the current list
     _items: list[str] = field(default_factory=list)  # its lines so far, bullets included
 
     def take(self, pieces: Sequence[Piece]) -> None:
-        """The pieces of the next block."""
+        """Add the quotes of the next block."""
         block = pieces[0].block
         if block.kind != "item":
             self.end_list()
@@ -145,7 +145,7 @@ class _Maker:
                 self._formula()
 
     def end_list(self) -> None:
-        """Quote a list as a whole where it is short enough."""
+        """Close the current list, and add a quote of all its items if it is short enough."""
         items, self._items = self._items, []
         first, self._first = self._first, None
         if first is None or not first.lead or len(items) == 1:
@@ -159,8 +159,8 @@ class _Maker:
         for piece in pieces:
             if not piece.states:
                 continue
-            if not _OPEN.search(piece.text) and not _LABEL.match(piece.text):
-                self._add("sentence", (piece.text,), before, piece, leans=bool(_LEANS.match(piece.text)))
+            if not _UNFINISHED.search(piece.text) and not _LABEL.match(piece.text):
+                self._add("sentence", (piece.text,), before, piece, leans=bool(_NEEDS_CONTEXT.match(piece.text)))
             before = piece.text
 
     def _item(self, pieces: Sequence[Piece]) -> None:
@@ -174,7 +174,7 @@ class _Maker:
             statements = [block.text]  # `Weight: 35 kg` is too short for a sentence, yet a full answer
         before = first.lead
         for number, sentence in enumerate(statements):
-            self._add("item", (sentence,), before, first, leans=number > 0 and bool(_LEANS.match(sentence)))
+            self._add("item", (sentence,), before, first, leans=number > 0 and bool(_NEEDS_CONTEXT.match(sentence)))
             before = sentence
 
     def _table(self, rows: Sequence[Piece]) -> None:
@@ -183,7 +183,7 @@ class _Maker:
                 self._add("row", (row.text,), row.head, row)
 
     def _code(self, listing: Piece) -> None:
-        if listing.block.language in _DRAWN:
+        if listing.block.language in _DIAGRAM_LANGUAGES:
             return
         lines = listing.text.split("\n")
         for part in [lines] if _length(lines) <= MAX_LISTING_WORDS else _pieces(lines):
@@ -191,8 +191,8 @@ class _Maker:
                 self._add("code", ("\n".join(part).strip("\n"),), listing.lead, listing)
 
     def _formula(self) -> None:
-        if self.quotes and self.quotes[-1].kind == "sentence" and not _ENDED.search(self.quotes[-1].text):
-            self.quotes.pop()  # it ends in the formula
+        if self.quotes and self.quotes[-1].kind == "sentence" and not _SENTENCE_END.search(self.quotes[-1].text):
+            self.quotes.pop()  # the sentence continues in the formula, so it is incomplete
 
     def _add(self, kind: Kind, parts: tuple[str, ...], before: str, piece: Piece, *, leans: bool = False) -> None:
         self.quotes.append(
@@ -210,7 +210,7 @@ class _Maker:
 
 
 def _gives_value(item: str) -> bool:
-    """Whether an item is a label with what it is for: `Weight: 35 kg`."""
+    """Whether an item is a label with a value: `Weight: 35 kg`."""
     label, colon, rest = item.partition(":")
     value = rest.lstrip("*_")
     fits = bool(colon) and 1 < len(label) <= MAX_LABEL_CHARACTERS and value[:1].isspace()
@@ -218,7 +218,7 @@ def _gives_value(item: str) -> bool:
 
 
 def _shows_output(lead: str) -> bool:
-    """Whether a listing is introduced as what a command prints."""
+    """Whether the line before a listing introduces it as output."""
     bare = lead.rstrip("*")
     return bare.endswith(":") and _OUTPUT.search(bare, bare.rfind(".") + 1) is not None
 
@@ -228,7 +228,7 @@ def _length(lines: Sequence[str]) -> int:
 
 
 def _pieces(lines: list[str]) -> Iterator[list[str]]:
-    """A long listing by its paragraphs; a paragraph that is too long line by line."""
+    """Cut a long listing into its paragraphs, and a paragraph that is too long into statements."""
     for blank, group in groupby(lines, key=lambda line: not line.strip()):
         paragraph = list(group)
         if not blank and _length(paragraph) <= MAX_LISTING_WORDS:
@@ -238,7 +238,7 @@ def _pieces(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _statements(lines: list[str]) -> Iterator[list[str]]:
-    """Single lines, each with the comments right above it and the lines that continue it."""
+    """Single lines, each with the comments directly above it and its continuation lines."""
     first = 0
     for at, line in enumerate(lines):
         if not _COMMENT.match(line) and not line.rstrip().endswith("\\"):

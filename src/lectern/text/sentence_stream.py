@@ -1,5 +1,5 @@
-"""A draft as it comes, cut into sentences. A sentence is complete when something else follows it, its markers included;
-only complete ones are judged and shown. A listing is one piece, a line of a list or table another."""
+"""Cuts a streamed draft into sentences. A sentence with its markers is complete when more text follows it; only
+complete sentences are judged and shown. A listing counts as one sentence, and so does a line of a list or table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from lectern.text.sentences import ends_abbreviated
 
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _MARKERS = rf"(?:\s*{MARKER})*"
-_ON = r"(?:[^\s\[|]|\[[^\d\s])"  # something else begins: no marker, nor what may yet be one, nor a table's next cell
-_END = re.compile(rf"[.!?…]+[\"'”’)*_`]*{_MARKERS}(?=\s+{_ON})|[。！？۔]{_MARKERS}(?={_ON})|{_MARKERS}(?=\n)")
+_NEXT_SENTENCE = (
+    r"(?:[^\s\[|]|\[[^\d\s])"  # text that follows a sentence: no marker, no beginning of one, no table cell
+)
+_END = re.compile(
+    rf"[.!?…]+[\"'”’)*_`]*{_MARKERS}(?=\s+{_NEXT_SENTENCE})|[。！？۔]{_MARKERS}(?={_NEXT_SENTENCE})|{_MARKERS}(?=\n)"
+)
 _NUMBERING = re.compile(r"^\s*(?:[-*+]\s+)?\d{1,3}[.)]$")
 
 
@@ -25,45 +29,45 @@ class DraftSentence:
 
 
 class SentenceStream:
-    """Takes text in pieces of any size and gives sentences."""
+    """Collects text in pieces of any size and returns complete sentences."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._buffer = ""
 
     def feed(self, text: str) -> list[DraftSentence]:
-        """What is complete now."""
-        self._held += text.replace("\r\n", "\n")
-        found: list[DraftSentence] = []
+        """Add text and return the sentences that are complete now."""
+        self._buffer += text.replace("\r\n", "\n")
+        sentences: list[DraftSentence] = []
         while (sentence := self._next()) is not None:
-            found.append(sentence)
-        return found
+            sentences.append(sentence)
+        return sentences
 
     def flush(self) -> list[DraftSentence]:
-        """What is left at the end, complete or not."""
-        found = self.feed("\n\n")
-        rest, self._held = self._held, ""
-        return [*found, *([_sentence(rest)] if rest.strip() else [])]
+        """Return the rest of the text as sentences, complete or not."""
+        sentences = self.feed("\n\n")
+        rest, self._buffer = self._buffer, ""
+        return [*sentences, *([_sentence(rest)] if rest.strip() else [])]
 
     def _next(self) -> DraftSentence | None:
-        body = self._held.lstrip()
-        begin = len(self._held) - len(body)
+        body = self._buffer.lstrip()
+        begin = len(self._buffer) - len(body)
         if not body:
             return None
         end = self._fence_end(body) if _FENCE.match(body) else self._sentence_end(body)
         if end is None:
             return None
-        sentence = _sentence(self._held[: begin + end])
-        self._held = self._held[begin + end :]
+        sentence = _sentence(self._buffer[: begin + end])
+        self._buffer = self._buffer[begin + end :]
         return sentence
 
     @staticmethod
     def _fence_end(body: str) -> int | None:
         fence = _FENCE.match(body)
-        assert fence is not None  # the caller looked
+        assert fence is not None  # the caller has matched it
         closing = re.compile(rf"\n[ \t]*{re.escape(fence[1])}[`~]*[ \t]*(?=\n)").search(body, fence.end())
         rest = body[closing.end() :].lstrip() if closing else ""
         if closing is None or not rest or (rest.startswith("[") and "\n" not in rest):
-            return None  # it is open, or what follows may be its citation
+            return None  # the listing is open, or a citation of it may follow
         below = re.compile(rf"\s*{_MARKERS}(?=\n)").match(body, closing.end())
         return below.end() if below else closing.end()
 

@@ -1,6 +1,5 @@
-"""What a passage states, cut as small as it can be held against a sentence: sentences and the halves of those with a
-semicolon, rows of tables with the head of each cell, lines of code, headings. All of it is plain text, without
-markup."""
+"""Cuts a passage into the smallest texts that a sentence can be compared with: sentences (cut at semicolons), rows of
+tables with the header of each cell, lines of code, headings. Prose is plain text without markup."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ def statements_of(passage: str) -> Iterator[tuple[str, StatementKind]]:
 
 
 def _runs(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Blocks one by one, but for a sentence that runs through a formula on a line of its own."""
+    """Each block by itself, except that a sentence which continues through a one-line formula is one run of blocks."""
     run: list[Block] = []
     for block in blocks:
         if run and not _runs_on(run[-1], block):
@@ -49,7 +48,7 @@ def _runs(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _runs_on(before: Block, block: Block) -> bool:
-    in_line = [one for one in (before, block) if one.kind == "formula" and len(one.lines) == 1]
+    in_line = [formula for formula in (before, block) if formula.kind == "formula" and len(formula.lines) == 1]
     prose = before.kind in ("paragraph", "item", "formula") and block.kind in ("paragraph", "formula")
     return bool(in_line) and prose and block.start == before.end + 1
 
@@ -60,19 +59,19 @@ def _halves(paragraph: str) -> Iterator[str]:
 
 
 def _rows(table: Block) -> Iterator[str]:
-    """Its rows, each cell with its column's head; or, where the corner is empty and the heads name the things compared,
-    its columns, each cell with its row's head."""
+    """The rows of a table, each cell with the header of its column. If the first cell of the header is empty, the
+    columns name the things that are compared: then the columns, each cell with the first cell of its row."""
     rows = [[cell.strip() for cell in cells_of(line.text).split("|")] for line in table.lines]
     if not rows[0][0]:
-        rows = _turned(rows)
+        rows = _transpose(rows)
     head, *body = rows
     if not body:
         yield ", ".join(head)
     for row in body:
-        named = [f"{name} {cell}" for name, cell in zip_longest(head[: len(row)], row, fillvalue="")]
-        yield ", ".join(named).strip()
+        cells = [f"{name} {cell}" for name, cell in zip_longest(head[: len(row)], row, fillvalue="")]
+        yield ", ".join(cells).strip()
 
 
-def _turned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+def _transpose(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     width = max(len(row) for row in rows)
     return [list(column) for column in zip(*([*row, *[""] * (width - len(row))] for row in rows), strict=True)]

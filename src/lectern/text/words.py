@@ -1,5 +1,5 @@
-"""Words as texts share them: in small letters and stemmed, so that `nodes` meets `node`; and which of them tell nothing
-by themselves."""
+"""Splits texts into words and stems them, so that `nodes` equals `node`; and lists words without content of their
+own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
-# Words that hold a sentence together and tell nothing by themselves. Those that turn its meaning round (not, before,
-# more) are among them: `grounding/features.py` looks at these.
+# Words without content of their own. Some of them reverse the meaning of a sentence (not, before, more);
+# `grounding/features.py` compares those.
 FUNCTION_WORDS = frozenset(
     """a about above after again against all almost along already also although always am among an and another any
     anybody anyone anything are aren't around as at away be became because become becomes been before being below beside
@@ -33,14 +33,14 @@ FUNCTION_WORDS = frozenset(
     your yours""".split()
 )
 
-# Words that a question is asked with; they tell nothing about what is asked.
+# Words of a question that say nothing about its topic.
 ASKING_WORDS = frozenset(
     "compare describe examples explain help list meant name need one please show tell thank thanks understand "
     "want".split()
 )
 
-# What is left out where a question is weighed: some of these, and the parts of a book. The weights of the confidence
-# and of the offline model were fitted to this choice.
+# Words that `content_stems` leaves out: some function words, and the parts of a book. The weights of the confidence and
+# of the offline model were fitted with this list.
 _COMMON = frozenset(
     "a about an and any are as at be book by can chapter could describe do does explain for from get give has have how "
     "i if in into is it its lesson list made make many me much my of on or our should show so tell than that the their "
@@ -50,39 +50,40 @@ _COMMON = frozenset(
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they are written; `cmd_vel` is one."""
+    """The words of a text, unchanged; `cmd_vel` is one word."""
     return _WORD.findall(text)
 
 
 def parts_of(text: str) -> list[str]:
-    """The words of a text and the parts of its names; `cmd_vel` is two."""
+    """The words of a text, with names cut into parts; `cmd_vel` is two words."""
     return _PART.findall(text)
 
 
 def letters_of(text: str) -> list[str]:
-    """The runs of letters in a text; digits and signs part them."""
+    """The runs of letters in a text; digits and signs separate them."""
     return _LETTERS.findall(text)
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The stem of a word in small letters."""
+    """The stem of a word in lower case."""
     return str(_stemmer.stemWord(word))
 
 
 def stems(text: str) -> set[str]:
-    """Every word of a text."""
+    """The stems of all words of a text."""
     return {stem(word) for word in words_of(text.lower())}
 
 
-def telling_stems(question: str) -> set[str]:
-    """The words that tell what a question is about."""
+def content_stems(question: str) -> set[str]:
+    """The stems of the words that say what a question is about."""
     return {stem(word) for word in words_of(question.lower()) if word not in _COMMON}
 
 
-def one_edit(one: str, other: str) -> bool:
-    """Whether two different words are one letter more, less, other or swapped apart."""
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+def one_edit(first: str, second: str) -> bool:
+    """Whether two different words differ by one letter that is added, removed or replaced, or by two that are
+    swapped."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
     if len(longer) - len(shorter) > 1:
         return False
     at = next((place for place, letter in enumerate(shorter) if longer[place] != letter), len(shorter))

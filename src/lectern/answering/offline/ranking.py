@@ -17,7 +17,7 @@ from pathlib import Path
 from lectern.confidence.requirements import asks_for_code
 from lectern.domain.chunks import Vector
 from lectern.text.quotes import Quote
-from lectern.text.words import stems, telling_stems
+from lectern.text.words import content_stems, stems
 
 WEIGHTS = Path(__file__).with_name("ranking.json")
 SHARED_PREFIX = 5  # letters that two stems share when they may be forms of one word
@@ -54,7 +54,7 @@ class Shortlist:
         self._for_code = asks_for_code(question)
         self._stems = [stems(candidate.quote.text) for candidate in candidates]
         spread = Counter(word for words in self._stems for word in words)
-        self._weights = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in telling_stems(question)}
+        self._weights = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in content_stems(question)}
         self._total = sum(self._weights.values()) or 1.0
         self._numbers = _NUMBER.findall(question)
 
@@ -109,7 +109,7 @@ class Shortlist:
 
     def _echoes(self, quote: Quote) -> bool:
         """Whether it says nothing beyond the question, as when a question quotes the book."""
-        return len(telling_stems(quote.text) - self._weights.keys()) < MIN_NEW_WORDS
+        return len(content_stems(quote.text) - self._weights.keys()) < MIN_NEW_WORDS
 
     def _shared(self, words: set[str]) -> float:
         return sum(weight for word, weight in self._weights.items() if word in words) / self._total
