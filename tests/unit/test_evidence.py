@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lectern.grounding.claims import read_claim, units_of
-from lectern.grounding.evidence import BUDGET, evidence_for, in_its_measures
+from lectern.grounding.evidence import MAX_EVIDENCE_WORDS, evidence_for, with_evidence_measures
 from lectern.text.quantities import quantities_of, same
 
 WORDS = st.sampled_from("pump valve tank starts opens litres red green slowly never 12 40 minutes the a of in".split())
@@ -25,14 +25,14 @@ def units(*passages: str) -> list[str]:
     return [unit.text for passage in passages for unit in units_of(passage)]
 
 
-def evidence(statement: str, *passages: str, budget: int = BUDGET) -> str:
+def evidence(statement: str, *passages: str, budget: int = MAX_EVIDENCE_WORDS) -> str:
     """What is read for a statement."""
     return evidence_for(read_claim(statement), [unit for one in passages for unit in units_of(one)], budget)
 
 
 def measured(statement: str, passage: str) -> str:
     """The statement in the passage's measures."""
-    return in_its_measures(read_claim(statement), units_of(passage))
+    return with_evidence_measures(read_claim(statement), units_of(passage))
 
 
 def test_everything_is_read_where_it_fits() -> None:
@@ -65,7 +65,7 @@ def test_units_come_in_the_order_of_the_book() -> None:
 
 def test_one_unit_is_read_even_if_it_is_too_long() -> None:
     """A page-long sentence is better evidence than none; the network cuts it."""
-    passage = "The pump " + "and the valve " * BUDGET + "start.\n\nThe tank is green."
+    passage = "The pump " + "and the valve " * MAX_EVIDENCE_WORDS + "start.\n\nThe tank is green."
 
     assert evidence("The pump and the valve start.", passage).startswith("The pump and the valve")
 

@@ -1,7 +1,7 @@
-"""A text as something that can be held against another: its words with their stems, its names, its numbers. A passage
-is cut into units that each state something by themselves: sentences, list items, table rows (each cell with its
-head), lines of code. A sentence is compared with units, never with a bag of a passage's words, because a
-falsehood is often made of true words from two places."""
+"""Reads texts so that they can be compared: their words with stems, their names and their numbers. A passage is cut
+into units that each state something: sentences, list items, table rows (each cell with its header), lines of code. A
+sentence is compared with units and not with all words of a passage, because a false sentence often combines true
+words from two places."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lectern.text.words import FUNCTION_WORDS, stem
 UnitKind = Literal["prose", "row", "code", "heading"]
 WordKind = Literal["word", "name", "function"]
 
-LONGEST = 2_000  # characters of a unit; a longer "sentence" is no sentence
-MOST_UNITS = 600  # of one passage
-MIN_RELATIVE, MAX_ENDING = 5, 4  # letters of a stem that another grew from, and that were added
-MAX_CLAUSE_WORDS = 120  # of a sentence that is cut into clauses
-MIN_CLAUSE = 2  # content words; less is no clause of its own
+MAX_UNIT_CHARACTERS = 2_000  # a longer "sentence" is no sentence
+MAX_UNITS = 600  # of one passage
+MIN_RELATED_STEM, MAX_ENDING = 5, 4  # letters: `subscrib` and `subscriber` are related
+MAX_CLAUSE_WORDS = 120  # words of a sentence that are cut into clauses
+MIN_CLAUSE_CONTENT = 2  # content words of a clause
 
 _TOKEN = re.compile(
     r"`(?P<code>[^`\n]{1,200})`"
@@ -38,19 +38,19 @@ _CLAUSE_STARTS = frozenset("while whereas but because which although and or if w
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a text."""
+    """A word of a text."""
 
-    text: str  # in small letters
+    text: str  # in lower case
     stem: str
     kind: WordKind
-    place: int  # its number among all words of the text
-    start: int  # its first character
-    opens: bool = False  # a comma or stronger stands before it
+    place: int  # index among all words of the text
+    start: int  # position of the first character
+    opens: bool = False  # punctuation such as a comma comes before it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence or unit, read."""
+    """The words and numbers of a sentence or of a unit of a passage."""
 
     text: str
     kind: UnitKind
@@ -59,34 +59,36 @@ class Claim:
 
     @cached_property
     def content(self) -> tuple[Word, ...]:
-        """The words that tell something."""
+        """The words that are not function words."""
         return tuple(word for word in self.words if word.kind != "function")
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Their stems."""
+        """The stems of the content words."""
         return frozenset(word.stem for word in self.content)
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Where each content word stands among all words."""
+        """The places of each content word, by stem."""
         return _places(self.content)
 
     @cached_property
     def all_places(self) -> dict[str, list[int]]:
-        """Where each word stands."""
+        """The places of each word, function words included, by stem."""
         return _places(self.words)
 
     @cached_property
     def _beginnings(self) -> frozenset[str]:
-        """Beginnings of its content words that may be words themselves: `subscrib` of `subscriber`."""
+        """Beginnings of the content words that may be stems themselves: `subscrib` of `subscriber`."""
         return frozenset(
-            stem[:size] for stem in self.stems for size in range(max(MIN_RELATIVE, len(stem) - MAX_ENDING), len(stem))
+            stem[:size]
+            for stem in self.stems
+            for size in range(max(MIN_RELATED_STEM, len(stem) - MAX_ENDING), len(stem))
         )
 
     def has_relative(self, stem: str) -> bool:
-        """Whether it has a word that grew from this one, or that this one grew from."""
-        shorter = (stem[:size] for size in range(max(MIN_RELATIVE, len(stem) - MAX_ENDING), len(stem)))
+        """Whether the claim has a word whose stem begins with this stem, or that this stem begins with."""
+        shorter = (stem[:size] for size in range(max(MIN_RELATED_STEM, len(stem) - MAX_ENDING), len(stem)))
         return stem in self._beginnings or any(beginning in self.stems for beginning in shorter)
 
     @cached_property
@@ -97,11 +99,11 @@ class Claim:
 
     @cached_property
     def lower(self) -> str:
-        """The text in small letters."""
+        """The text in lower case."""
         return self.text.lower()
 
     def part(self, start: int, end: int) -> Claim:
-        """Some of its words, as a claim of their own."""
+        """The words from `start` to `end` as a claim."""
         words = self.words[start:end]
         first = words[0].start if start and words else 0
         last = self.words[end].start if end < len(self.words) else len(self.text)
@@ -118,35 +120,35 @@ def _places(words: Sequence[Word]) -> dict[str, list[int]]:
 
 @lru_cache(maxsize=2_048)
 def read_claim(text: str, kind: UnitKind = "prose") -> Claim:
-    """A text's words, names and numbers."""
-    clean = plain(text[:LONGEST])
+    """Read the words, names and numbers of a text."""
+    clean = plain(text[:MAX_UNIT_CHARACTERS])
     quantities = quantities_of(clean)
     return Claim(text=clean, kind=kind, words=tuple(_words(clean, quantities)), quantities=quantities)
 
 
 @lru_cache(maxsize=128)
 def units_of(passage: str) -> tuple[Claim, ...]:
-    """What a passage states, piece by piece."""
+    """The units of a passage, in order, up to MAX_UNITS."""
     units: list[Claim] = []
     for text, kind in statements_of(passage):
         if text.strip():
             units.append(read_claim(text, kind))
-        if len(units) == MOST_UNITS:
+        if len(units) == MAX_UNITS:
             break
     return tuple(units)
 
 
 def clauses_of(sentence: Claim) -> list[Claim]:
-    """The sentence's clauses; the sentence itself where it has but one. `A does x, B does y` has all the words of `A
-    does y, B does x`: only their company tells the two apart."""
+    """The clauses of a sentence, or the sentence itself if it has only one. `A does x, B does y` and `A does y, B does
+    x` have the same words: only their clauses differ."""
     cuts = [0]
     content = 0
     for number, word in enumerate(sentence.words[:MAX_CLAUSE_WORDS]):
-        if content >= MIN_CLAUSE and (word.text in _CLAUSE_STARTS or word.opens):
+        if content >= MIN_CLAUSE_CONTENT and (word.text in _CLAUSE_STARTS or word.opens):
             cuts.append(number)
             content = 0
         content += word.kind != "function"
-    if len(cuts) > 1 and content < MIN_CLAUSE:
+    if len(cuts) > 1 and content < MIN_CLAUSE_CONTENT:
         cuts.pop()
     if len(cuts) == 1:
         return [sentence]
@@ -156,15 +158,15 @@ def clauses_of(sentence: Claim) -> list[Claim]:
 def _words(text: str, quantities: Sequence[Quantity]) -> Iterator[Word]:
     spans = iter(quantities)
     span = next(spans, None)
-    place, last, seen = 0, 0, False
+    place, last, has_text_before = 0, 0, False
     for match in _TOKEN.finditer(text):
         while span is not None and span.end <= match.start():
             span = next(spans, None)
-        seen = seen or match.start() > 0
+        has_text_before = has_text_before or match.start() > 0
         if span is not None and span.start <= match.start() < span.end:
-            continue  # a number or its unit: compared as a quantity
+            continue  # numbers and their units are compared as quantities
         between = text[last : match.start()]
-        first = not seen or any(sign in between for sign in ".!?:")
+        first = not has_text_before or any(sign in between for sign in ".!?:")
         small, stemmed, kind = _read(match, first=first)
         yield Word(small, stemmed, kind, place, match.start(), any(sign in between for sign in ".!?:;,("))
         place, last = place + 1, match.end()
@@ -175,11 +177,11 @@ def _read(match: re.Match[str], *, first: bool) -> tuple[str, str, WordKind]:
     if coded:
         name = coded.strip().lower().rstrip("()")
         return (name, name, "name")
-    written = match["word"]
-    small = written.lower().removesuffix("'s")
+    word = match["word"]
+    small = word.lower().removesuffix("'s")
     if small in FUNCTION_WORDS:
         return (small, small, "function")
-    capital = written[:1].isupper() and not first
-    if _CAMEL.search(written) or capital:
+    capital = word[:1].isupper() and not first
+    if _CAMEL.search(word) or capital:
         return (small, stem(small), "name")
     return (small, stem(small), "word")

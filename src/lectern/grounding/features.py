@@ -1,7 +1,7 @@
 """The signals that the judge weighs. A sentence is compared with the units of its passages that have most of its words.
-Each function below measures one way in which the two agree or differ, as a number from 0 to 1: words, numbers, units,
-names, negation, and who does what to whom. No signal knows synonyms or opposites. The network reads meaning; the
-signals look at what a network overlooks."""
+Each signal measures one way in which the two agree or differ, as a number from 0 to 1: words, numbers, units, names,
+negation, and who does what to whom. No signal knows synonyms or opposites. The network reads the meaning; the signals
+measure what a network overlooks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from itertools import combinations
 from lectern.grounding.claims import Claim, Word, clauses_of
 from lectern.text.quantities import Quantity, measures, rivals, same
 
-MAX_WORDS = 120  # of a sentence that are looked at: comparing two orders is quadratic
-MAX_EVIDENCE = 3  # units that one sentence may rest on
+MAX_WORDS = 120  # words of a sentence that are compared: comparing two orders takes quadratic time
+MAX_EVIDENCE = 3  # units that a sentence is compared with
 MAX_CLAUSES, MAX_PIECES, MAX_ROWS = 8, 60, 60
-HOME_BONUS = 1.1  # words: a short clause rests where its sentence does, unless another unit has clearly more of it
-NEIGHBOUR_BONUS = 0.3  # words: what a sentence rests on mostly stands together
-LENGTH_COST = 0.01  # words: of two units that have the same words, the shorter one is meant
-COUNTS = (0.0, 0.7, 0.9, 1.0)  # none, one, two, more: the first difference says most
+HOME_BONUS = 1.1  # words: a clause is compared with its sentence's best unit, unless another has clearly more of it
+NEIGHBOUR_BONUS = 0.3  # words: the evidence of a sentence is mostly in one place
+LENGTH_COST = 0.01  # words: of two units with the same words, the shorter one is better
+COUNTS = (0.0, 0.7, 0.9, 1.0)  # signals for none, one, two, more: the first difference matters most
 NEGATION_REACH = 6  # words after a negation that it may be about
 SIDE_REACH = 5  # words on each side of a pivot
-MIN_CODE_NAME = 3  # letters of a name that is looked for inside longer ones: `ros2` in `ros2 run`
-MAX_SHORT_UNIT = 12  # content words of a list's item
+MIN_CODE_NAME = 3  # letters of a name that is searched inside longer names: `ros2` in `ros2 run`
+MAX_SHORT_UNIT = 12  # content words of a list item
 MAX_GROUP = 12  # pieces or items that are compared with each other
 ORDER_REACH = 3  # words on each side of `before`
 
@@ -42,49 +42,51 @@ _ORDER = re.compile(r"\b(?:before|after|then|until|finally|first|last)\b")
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A sentence beside what it rests on."""
+    """A sentence and the units that it is compared with."""
 
     sentence: Claim
-    units: tuple[Claim, ...]  # everything that the passages state
-    evidence: tuple[Claim, ...]  # the units that have its words, the best one first
+    units: tuple[Claim, ...]  # all units of the passages
+    evidence: tuple[Claim, ...]  # the units that have most of its words, the best one first
     clauses: tuple[Claim, ...]
     clause_units: tuple[Claim, ...]  # for each clause the unit that has most of its words
 
     @property
     def best(self) -> Claim:
-        """The unit that has most of the sentence."""
+        """The unit that has most words of the sentence."""
         return self.evidence[0]
 
     @cached_property
     def content(self) -> tuple[Word, ...]:
-        """The words of the sentence that tell something."""
+        """The content words of the sentence, up to MAX_WORDS."""
         return self.sentence.content[:MAX_WORDS]
 
     @cached_property
     def consulted(self) -> tuple[Claim, ...]:
-        """All units that the sentence or a clause rests on."""
+        """The units that the sentence or one of its clauses is compared with, each once."""
         return tuple({id(unit): unit for unit in (*self.evidence, *self.clause_units)}.values())
 
     @cached_property
     def pieces(self) -> tuple[Claim, ...]:
-        """The consulted units, cut at commas and conjunctions; of a row, its cells."""
+        """The consulted units, cut at commas and conjunctions; a row is cut into its cells."""
         return tuple(piece for unit in self.consulted for piece in _pieces_of(unit))[:MAX_PIECES]
 
     @cached_property
     def clause_pieces(self) -> tuple[Claim | None, ...]:
         """For each clause the piece that has most of its words."""
-        return tuple(_fullest(clause, self.pieces) for clause in self.clauses)
+        return tuple(_best_piece(clause, self.pieces) for clause in self.clauses)
 
     @cached_property
     def in_order(self) -> int:
-        """How many of the sentence's words stand in the best unit in the same order."""
-        ours, theirs = self.sentence.words[:MAX_WORDS], self.best.words[: 2 * MAX_WORDS]
-        matcher = SequenceMatcher(None, [word.stem for word in ours], [word.stem for word in theirs], autojunk=False)
+        """The number of the sentence's words that the best unit has in the same order."""
+        sentence_words, unit_words = self.sentence.words[:MAX_WORDS], self.best.words[: 2 * MAX_WORDS]
+        matcher = SequenceMatcher(
+            None, [word.stem for word in sentence_words], [word.stem for word in unit_words], autojunk=False
+        )
         return sum(block.size for block in matcher.get_matching_blocks())
 
 
 def compare(sentence: Claim, units: Sequence[Claim]) -> Comparison | None:
-    """Find what a sentence rests on; None where either says nothing."""
+    """Find the units to compare a sentence with; None if there are no units or the sentence has no content."""
     content = sentence.content[:MAX_WORDS]
     if not units or not (content or sentence.quantities):
         return None
@@ -112,30 +114,30 @@ def compare(sentence: Claim, units: Sequence[Claim]) -> Comparison | None:
 
 
 def _evidence(sentence: Claim, units: Sequence[Claim], rows: Sequence[Sequence[bool]]) -> list[int]:
-    """The unit that has most words and numbers of the sentence, and those that add words to it."""
+    """The places of the unit with most words and numbers of the sentence, and of units that have further words."""
     numbers = [quantity for quantity in sentence.quantities if quantity.hard]
     scores = [
-        sum(row) + sum(_in(quantity, unit.quantities) for quantity in numbers) - LENGTH_COST * len(unit.content)
+        sum(row) + sum(_contains(quantity, unit.quantities) for quantity in numbers) - LENGTH_COST * len(unit.content)
         for row, unit in zip(rows, units, strict=True)
     ]
-    chosen = [scores.index(max(scores))]
-    covered = list(rows[chosen[0]])
-    while len(chosen) < MAX_EVIDENCE:
+    places = [scores.index(max(scores))]
+    covered = list(rows[places[0]])
+    while len(places) < MAX_EVIDENCE:
         gains = [
             sum(new and not old for new, old in zip(row, covered, strict=True))
-            + NEIGHBOUR_BONUS * (abs(place - chosen[0]) == 1)
+            + NEIGHBOUR_BONUS * (abs(place - places[0]) == 1)
             for place, row in enumerate(rows)
         ]
         best = gains.index(max(gains))
-        if best in chosen or gains[best] < 1:
+        if best in places or gains[best] < 1:
             break
-        chosen.append(best)
+        places.append(best)
         covered = [new or old for new, old in zip(rows[best], covered, strict=True)]
-    return chosen
+    return places
 
 
 def has(unit: Claim, word: Word) -> bool:
-    """Whether a unit has a word, a longer form of it, or a name inside a longer one."""
+    """Whether a unit has a word or a related form of it, or a name as part of its text."""
     if word.stem in unit.stems:
         return True
     if word.kind == "name":
@@ -152,9 +154,12 @@ def words_covered(c: Comparison) -> float:
 
 
 def words_elsewhere(c: Comparison) -> float:
-    """Words of a clause that its unit lacks and another unit has: true words from two places."""
+    """How many words of a clause are not in its unit but in another unit: true words from two places."""
     counts = [
-        sum(not has(unit, word) and any(word.stem in other.stems for other in c.units) for word in clause.content)
+        sum(
+            not has(unit, word) and any(word.stem in candidate.stems for candidate in c.units)
+            for word in clause.content
+        )
         for clause, unit in zip(c.clauses, c.clause_units, strict=True)
     ]
     return _count(max(counts))
@@ -166,7 +171,7 @@ def used(c: Comparison) -> float:
 
 
 def copied(c: Comparison) -> float:
-    """The share of the sentence's words that stand in the best unit in the same order."""
+    """The share of the sentence's words that the best unit has in the same order."""
     return c.in_order / max(min(len(c.sentence.words), MAX_WORDS), 1)
 
 
@@ -174,23 +179,23 @@ def copied(c: Comparison) -> float:
 
 
 def number_missing(c: Comparison) -> float:
-    """Numbers that no unit has."""
+    """How many numbers of the sentence no unit has."""
     stated = [quantity for unit in c.units for quantity in unit.quantities]
-    return _count(sum(quantity.hard and not _in(quantity, stated) for quantity in c.sentence.quantities))
+    return _count(sum(quantity.hard and not _contains(quantity, stated) for quantity in c.sentence.quantities))
 
 
 def number_rival(c: Comparison) -> float:
-    """Numbers where the evidence has another one for the same thing."""
+    """How many numbers of the sentence differ from the evidence's number for the same thing."""
     return _count(sum(_has_rival(quantity, _numbers(c.evidence)) for quantity in c.sentence.quantities))
 
 
 def number_same(c: Comparison) -> float:
-    """Numbers that the evidence has."""
-    return _count(sum(_in(quantity, _numbers(c.evidence)) for quantity in c.sentence.quantities))
+    """How many numbers of the sentence the evidence has."""
+    return _count(sum(_contains(quantity, _numbers(c.evidence)) for quantity in c.sentence.quantities))
 
 
 def number_unbound(c: Comparison) -> float:
-    """The piece that has most of a clause's words has numbers, and not the clause's."""
+    """1 if the piece with most words of a clause has numbers, but none of the clause's."""
     return float(any(_other_number(clause, piece) for clause, piece in zip(c.clauses, c.clause_pieces, strict=True)))
 
 
@@ -198,39 +203,46 @@ def _other_number(clause: Claim, piece: Claim | None) -> bool:
     numbers = [quantity for quantity in clause.quantities if quantity.hard]
     if not numbers or piece is None or not piece.quantities:
         return False
-    return not any(_in(quantity, piece.quantities) for quantity in numbers)
+    return not any(_contains(quantity, piece.quantities) for quantity in numbers)
 
 
 def unit_rival(c: Comparison) -> float:
-    """A unit such as `in degrees` that the evidence lacks, where it has another one of the same kind."""
-    theirs = {unit for claim in c.consulted for unit in measures(claim.text, ())}
+    """1 if the sentence names a unit of measure such as `in degrees`, and the evidence only others of the same kind."""
+    evidence_units = {unit for claim in c.consulted for unit in measures(claim.text, ())}
     stated = {quantity.kind for claim in c.consulted for quantity in claim.quantities}
-    ours = measures(c.sentence.text, [quantity for quantity in c.sentence.quantities if quantity.kind in stated])
-    kinds = {kind for kind, _ in theirs}
-    return float(any(unit not in theirs and unit[0] in kinds for unit in ours))
+    sentence_units = measures(
+        c.sentence.text, [quantity for quantity in c.sentence.quantities if quantity.kind in stated]
+    )
+    kinds = {kind for kind, _ in evidence_units}
+    return float(any(unit not in evidence_units and unit[0] in kinds for unit in sentence_units))
 
 
 def _numbers(claims: Sequence[Claim]) -> list[Quantity]:
     return [quantity for claim in claims for quantity in claim.quantities]
 
 
-def _in(quantity: Quantity, others: Sequence[Quantity]) -> bool:
-    return any(same(quantity, other) for other in others)
+def _contains(quantity: Quantity, candidates: Sequence[Quantity]) -> bool:
+    return any(same(quantity, candidate) for candidate in candidates)
 
 
-def _has_rival(quantity: Quantity, others: Sequence[Quantity]) -> bool:
-    """Another number of the same thing; also `category 2` for `category 0`, though there is a 2 of something else."""
-    if not _in(quantity, others):
-        return any(rivals(quantity, other) for other in others)
-    labelled = [other for other in others if quantity.label and other.label == quantity.label and not quantity.kind]
-    return bool(labelled) and not _in(quantity, labelled)
+def _has_rival(quantity: Quantity, candidates: Sequence[Quantity]) -> bool:
+    """Whether the candidates have another number for the same thing. `category 2` also differs from `category 0` if
+    there is a 2 of something else."""
+    if not _contains(quantity, candidates):
+        return any(rivals(quantity, candidate) for candidate in candidates)
+    labelled = [
+        candidate
+        for candidate in candidates
+        if quantity.label and candidate.label == quantity.label and not quantity.kind
+    ]
+    return bool(labelled) and not _contains(quantity, labelled)
 
 
 # Names
 
 
 def name_missing(c: Comparison) -> float:
-    """Names that no unit has."""
+    """How many names of the sentence no unit has."""
     return _count(sum(not any(has(unit, name) for unit in c.units) for name in _names(c.content)))
 
 
@@ -242,7 +254,7 @@ def _names(words: Sequence[Word]) -> list[Word]:
 
 
 def negations(claim: Claim) -> list[int]:
-    """Where a claim negates. `No more than five` and `not only` do not; `rather than` does."""
+    """The places of a claim's negations. `No more than five` and `not only` are none; `rather than` is one."""
     words = [word.text for word in claim.words]
     places = []
     for place, word in enumerate(words):
@@ -260,7 +272,7 @@ def negation_differs(c: Comparison) -> float:
 
 
 def _stated(deniers: Sequence[Claim], staters: Sequence[Claim]) -> float:
-    """Of what one side negates, the largest share that the other side states without a negation."""
+    """The largest share of a negated phrase of the deniers that the staters have without a negation."""
     plain = [claim for claim in staters if not negations(claim)]
     negated = [claim for claim in staters if negations(claim)]
     worst = 0.0
@@ -269,8 +281,8 @@ def _stated(deniers: Sequence[Claim], staters: Sequence[Claim]) -> float:
             scope = [word for word in claim.words[place + 1 : place + 1 + NEGATION_REACH] if word.kind != "function"]
             scope = scope or [word for word in claim.words[max(0, place - 4) : place] if word.kind != "function"]
             stated, agreed = (
-                max((_share(has(other, word) for word in scope) for other in others), default=0.0)
-                for others in (plain, negated)
+                max((_share(has(candidate, word) for word in scope) for candidate in candidates), default=0.0)
+                for candidates in (plain, negated)
             )
             if scope and stated > agreed:
                 worst = max(worst, stated)
@@ -281,7 +293,7 @@ def _stated(deniers: Sequence[Claim], staters: Sequence[Claim]) -> float:
 
 
 def roles_swapped(c: Comparison) -> float:
-    """Words that changed sides around `than`, `before`, `to` or the like."""
+    """How often words have changed sides around `than`, `before`, `to` and similar words."""
     return _count(sum(_swaps(clause, unit) for clause, unit in zip(c.clauses, c.clause_units, strict=True)))
 
 
@@ -294,22 +306,22 @@ def _swaps(clause: Claim, unit: Claim) -> int:
         after = [word for word in clause.words[number + 1 : number + 1 + SIDE_REACH] if word.stem in unit.places]
         if not before or not after:
             continue
-        left, right = unit.places[before[-1].stem], unit.places[after[0].stem]
+        places_before, places_after = unit.places[before[-1].stem], unit.places[after[0].stem]
         middles = unit.all_places.get(pivot.stem, [])
-        turned = any(_between(right, middle, left) for middle in middles)
-        count += turned and not any(_between(left, middle, right) for middle in middles)
+        swapped = any(_between(places_after, middle, places_before) for middle in middles)
+        count += swapped and not any(_between(places_before, middle, places_after) for middle in middles)
     return count
 
 
-def _between(left: Sequence[int], middle: int, right: Sequence[int]) -> bool:
-    return any(middle - SIDE_REACH <= place < middle for place in left) and any(
-        middle < place <= middle + SIDE_REACH for place in right
+def _between(before: Sequence[int], middle: int, after: Sequence[int]) -> bool:
+    return any(middle - SIDE_REACH <= place < middle for place in before) and any(
+        middle < place <= middle + SIDE_REACH for place in after
     )
 
 
 def exchanged(c: Comparison) -> float:
-    """Two clauses that each mix what the evidence says of two things: two pieces of one sentence, or two short units
-    such as the items of a list. Longer texts share words by chance."""
+    """1 if two clauses each mix what the evidence says of two things: of two parts of one sentence, or of two short
+    units such as list items. Longer texts share words by chance."""
     clauses = [_tokens(clause) for clause in c.clauses]
     short = [_tokens(unit) for unit in c.consulted if len(unit.content) <= MAX_SHORT_UNIT]
     groups = [[_tokens(part) for part in _parts_of(unit)] for unit in c.consulted if unit.kind == "prose"]
@@ -326,7 +338,7 @@ def _exchanges(clauses: Sequence[frozenset[str]], group: Sequence[frozenset[str]
 
 
 def _parts_of(unit: Claim) -> Iterator[Claim]:
-    """A sentence, cut where it goes on to the next thing. A bracket belongs to what stands before it."""
+    """The parts of a sentence, cut at punctuation and conjunctions. A bracket belongs to the part before it."""
     start = 0
     for number, word in enumerate(unit.words):
         if number > start and (word.text in _PART_STARTS or (word.opens and not _opens_bracket(unit, number))):
@@ -346,25 +358,25 @@ def _tokens(claim: Claim) -> frozenset[str]:
 
 
 def order_turned(c: Comparison) -> float:
-    """Something comes first here and last there."""
-    theirs: list[str] = []
+    """1 if the sentence and the evidence give two events in opposite orders."""
+    evidence_order: list[str] = []
     for unit in c.units:
-        if any(unit is other for other in c.consulted):
-            theirs += _in_time(unit)
+        if any(unit is consulted for consulted in c.consulted):
+            evidence_order += _in_time(unit)
     for mark in _ORDER.finditer(c.sentence.lower):
-        left = [word.stem for word in c.sentence.content if word.start < mark.start()][-ORDER_REACH:]
-        right = [word.stem for word in c.sentence.content if word.start >= mark.end()][:ORDER_REACH]
+        earlier = [word.stem for word in c.sentence.content if word.start < mark.start()][-ORDER_REACH:]
+        later = [word.stem for word in c.sentence.content if word.start >= mark.end()][:ORDER_REACH]
         if mark[0] == "after":
-            left, right = right, left
-        first = [theirs.index(stem) for stem in left if stem in theirs and stem not in right]
-        second = [theirs.index(stem) for stem in right if stem in theirs and stem not in left]
+            earlier, later = later, earlier
+        first = [evidence_order.index(stem) for stem in earlier if stem in evidence_order and stem not in later]
+        second = [evidence_order.index(stem) for stem in later if stem in evidence_order and stem not in earlier]
         if first and second and min(first) > max(second):
             return 1.0
     return 0.0
 
 
 def _in_time(unit: Claim) -> list[str]:
-    """The unit's words in the order of what happens: `after b, a` is `b a`, and so is `a after b`."""
+    """The unit's content words in the order of events: `a after b` becomes `b a`."""
     for number, word in enumerate(unit.words):
         if word.text in {"after", "once"} and number:
             turned = (*unit.words[number + 1 :], *unit.words[:number])
@@ -373,7 +385,7 @@ def _in_time(unit: Claim) -> list[str]:
 
 
 def other_key(c: Comparison) -> float:
-    """The key of one row of a table with the cells of another."""
+    """1 if a clause combines the key of one table row with the cells of another."""
     rows = [unit for unit in c.units if unit.kind == "row"][:MAX_ROWS]
     return float(len(rows) > 1 and any(_of_other_row(clause, rows) for clause in c.clauses))
 
@@ -386,8 +398,8 @@ def _of_other_row(clause: Claim, rows: Sequence[Claim]) -> bool:
         sum(has(row, word) for word in clause.content if word.stem not in key)
         for row, key in zip(rows, keys, strict=True)
     ]
-    named = [place for place, key in enumerate(keys) if key - common and key - common <= tokens]
-    return bool(named) and max(counts[place] for place in named) < max(counts)
+    matching_rows = [place for place, key in enumerate(keys) if key - common and key - common <= tokens]
+    return bool(matching_rows) and max(counts[place] for place in matching_rows) < max(counts)
 
 
 # Pieces
@@ -404,15 +416,15 @@ def _pieces_of(unit: Claim) -> Iterator[Claim]:
     yield unit.part(start, len(unit.words)) if start else unit
 
 
-def _fullest(clause: Claim, pieces: Sequence[Claim]) -> Claim | None:
+def _best_piece(clause: Claim, pieces: Sequence[Claim]) -> Claim | None:
     counts = [sum(has(piece, word) for word in clause.content[:MAX_WORDS]) for piece in pieces]
     most = max(counts, default=0)
     return pieces[counts.index(most)] if most else None
 
 
 def _share(values: Iterator[bool] | Sequence[bool]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else 1.0
+    flags = list(values)
+    return sum(flags) / len(flags) if flags else 1.0
 
 
 def _count(number: int) -> float:
@@ -439,5 +451,5 @@ SIGNALS: tuple[Callable[[Comparison], float], ...] = (
 
 
 def measure(comparison: Comparison) -> Mapping[str, float]:
-    """Every signal by its name."""
+    """The values of all signals, by name."""
     return {signal.__name__: signal(comparison) for signal in SIGNALS}

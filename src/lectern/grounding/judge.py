@@ -1,7 +1,7 @@
-"""The judge that needs no language model. A sentence that stands in its passages word for word is supported at once.
-Any other is compared with the units it rests on, signal by signal, and read together with them by a small network;
-both are weighed in one sum. It prefers silence to a wrong yes: where neither reaches (another language, a text
-without words, a page-long sentence) the verdict is `unverified`."""
+"""The judge that needs no language model. A sentence that its passages contain word for word is supported at once. Any
+other sentence is compared with the units of the passages: the signals of `features.py` and the score of a small network
+are weighed in one sum. The judge avoids a wrong yes: for texts that it cannot compare (another language, no words, a
+sentence as long as a page) the verdict is `unverified`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Literal
 
 from lectern.domain.errors import LecternError
 from lectern.domain.replies import Judgement, Verdict
-from lectern.grounding.claims import LONGEST, Claim, read_claim, units_of
-from lectern.grounding.evidence import evidence_for, in_its_measures
+from lectern.grounding.claims import MAX_UNIT_CHARACTERS, Claim, read_claim, units_of
+from lectern.grounding.evidence import evidence_for, with_evidence_measures
 from lectern.grounding.features import NEGATORS, compare, measure
 from lectern.grounding.weights import load_weights, weigh
 from lectern.ports.answering import Entailment
@@ -23,51 +23,59 @@ from lectern.text.plain import squeezed, unattributed
 from lectern.text.words import FUNCTION_WORDS, content_stems, stems
 
 log = logging.getLogger("lectern.judge")
-MOST_PASSAGE = 50_000  # characters; chunks are far smaller
-REMEMBERED = 512  # passages: those that readers ask for come up again and again
-ENGLISH_WORDS = 6  # from this many on, a sentence must look like English to be judged by English rules
-ENGLISH_SHARE = 0.15  # of function words; English has 0.4, its neighbours under 0.1
-LOOK_BACK = 3  # words before a quoted fragment that may turn it round
-CONDITIONS = frozenset("if unless except only".split())  # after it, too
-MAX_BY_WORDS = 0.49  # support by the share of words alone, where nothing else can be said: never supported
+MAX_PASSAGE_CHARACTERS = 50_000  # chunks are far smaller
+CACHED_PASSAGES = 512  # many questions need the same passages
+ENGLISH_WORDS = 6  # a sentence with at least as many words must look like English to be judged
+ENGLISH_SHARE = 0.15  # least share of function words; English has 0.4, related languages have under 0.1
+CONTEXT_WORDS = 3  # words before a quoted fragment that may reverse its meaning
+CONDITIONS = frozenset("if unless except only".split())  # reverse it after the fragment, too
+MAX_SUPPORT_BY_WORDS = 0.49  # support of a sentence that is judged by its share of words only: below `supported`
 HALF_COPIED, COPIED, CLOSELY_COPIED, NEARLY_EQUAL = (
     0.5,
     0.6,
     0.75,
     0.8,
-)  # shares of a sentence's words in the order of its unit
-NEGATION_SURE = 0.5  # share of what is negated here and stated there
+)  # shares of a sentence's words that its unit has in the same order
+MIN_NEGATED_SHARE = 0.5  # of a negated phrase that the other side states
 
-BARRING = ("number_missing", "number_rival", "unit_rival", "name_missing", "order_turned", "exchanged", "other_key")
-DENIED_BY_RULE, DENIED = 0.3, 0.07  # sums below which a sentence that is not borne out is denied
-MIN_WORDS_HELD = 0.2  # with fewer the passages are about something else, which a network may miss
-MAX_NAME_WORDS = 6  # of a bare name
-SAME_THING = 0.5  # share of its words in the evidence
-ALL = 0.99  # of the words, but for rounding
+BARRING_SIGNALS = (
+    "number_missing",
+    "number_rival",
+    "unit_rival",
+    "name_missing",
+    "order_turned",
+    "exchanged",
+    "other_key",
+)
+MAX_RULE_DENIAL_SUM, MAX_DENIAL_SUM = 0.3, 0.07  # a sentence that is not supported is contradicted below these sums
+MIN_WORD_COVERAGE = 0.2  # below it the passages are about something else, which a network may miss
+MAX_NAME_WORDS = 6  # of a sentence that is only a name
+MIN_SHARED_WORDS = 0.5  # share of a sentence's words in the evidence
+FULL_COVERAGE = 0.99  # all words, with a margin for rounding
 
-NOTHING = Judgement(verdict="unverified", support=0.0)
+NO_WORDS = Judgement(verdict="unverified", support=0.0)
 WORD_FOR_WORD = Judgement(verdict="supported", support=1.0)
-NAMED = Judgement(verdict="supported", support=0.9)
+NAME_ONLY = Judgement(verdict="supported", support=0.9)
 OUT_OF_CONTEXT = Judgement(verdict="unverified", support=0.25)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A sentence and what was measured of it."""
+    """A sentence and its measurements."""
 
     sentence: Claim
     signals: Mapping[str, float]  # see grounding/features.py
-    words_held: float  # share of the sentence's telling words that the passages have
-    entailed: float | None  # the network's log-odds, where there is one and it could read the sentence
+    word_coverage: float  # share of the sentence's content words that the passages have
+    entailed: float | None  # the network's log-odds; None if there is no working network
 
     @property
     def weighed(self) -> dict[str, float]:
-        """Everything that is weighed."""
+        """The values that enter the weighted sum, by name."""
         return {**self.signals} if self.entailed is None else {**self.signals, "entailed": self.entailed}
 
 
 class LocalJudge:
-    """Judges by signals of words, numbers, names and negation, and by a network where there is one."""
+    """Judges by signals of words, numbers, names and negation, and by a network if there is one."""
 
     def __init__(self, entailment: Entailment | None = None) -> None:
         self._entailment = entailment
@@ -75,24 +83,26 @@ class LocalJudge:
     async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
         """The verdict on one sentence, given the passages it cites."""
         text = unattributed(decodable(sentence).strip())
-        cited = [decodable(passage[:MOST_PASSAGE]) for passage in passages]
+        cited = [decodable(passage[:MAX_PASSAGE_CHARACTERS]) for passage in passages]
         if not any(character.isalnum() for character in text):
-            return NOTHING
+            return NO_WORDS
         quoted = {quotation(text, passage) for passage in cited}
         if "whole" in quoted:
             return WORD_FOR_WORD
         if "torn" in quoted:
             return OUT_OF_CONTEXT
         reading = None
-        if len(text) <= LONGEST and speaks_english(read_claim(text)):
+        if len(text) <= MAX_UNIT_CHARACTERS and speaks_english(read_claim(text)):
             reading = await self.read(text, cited)
         if reading is not None:
-            return NAMED if bare_name(reading) else decide(reading)
-        share = words_held(text, cited) if read_claim(text).content else MAX_BY_WORDS  # "Yes." may be right or wrong
-        return Judgement(verdict="unverified", support=MAX_BY_WORDS * share)
+            return NAME_ONLY if bare_name(reading) else decide(reading)
+        share = (
+            word_coverage(text, cited) if read_claim(text).content else MAX_SUPPORT_BY_WORDS
+        )  # "Yes." may be right or wrong
+        return Judgement(verdict="unverified", support=MAX_SUPPORT_BY_WORDS * share)
 
     async def read(self, text: str, passages: Sequence[str]) -> Reading | None:
-        """Hold a sentence against passages; None where there is nothing to hold."""
+        """Compare a sentence with passages; None if there is nothing to compare."""
         claim = read_claim(text)
         units = [unit for passage in passages for unit in units_of(passage)]
         comparison = compare(claim, units)
@@ -101,52 +111,57 @@ class LocalJudge:
         entailed = None
         if self._entailment is not None:
             try:
-                entailed = await self._entailment.log_odds(in_its_measures(claim, units), evidence_for(claim, units))
-            except LecternError as exc:  # a network that fails must not fail the reply: from now on rules alone decide
+                entailed = await self._entailment.log_odds(
+                    with_evidence_measures(claim, units), evidence_for(claim, units)
+                )
+            except LecternError as exc:  # a broken network must not break the reply: from now on the rules decide
                 self._entailment = None
                 log.warning("sentences are judged by rules alone: %s", exc)
         return Reading(
             sentence=claim,
             signals=measure(comparison),
-            words_held=words_held(text, passages),
+            word_coverage=word_coverage(text, passages),
             entailed=entailed,
         )
 
 
 def decide(reading: Reading) -> Judgement:
-    """Weigh what was measured. From 0.5 on the sentence is supported, whatever the sum that this takes. Where signals
-    decide alone, what bars a sentence bars it for good; a network may know better, and its say is in the sum."""
+    """The verdict for the measurements. The support is scaled so that it is at least 0.5 for a supported sentence.
+    Without a network a barring signal rules support out. With a network it is only a term of the sum, because the
+    network may know better."""
     weights = load_weights(entailed=reading.entailed is not None)
-    total, least = weigh(weights.sum, reading.weighed), weights.supported_from
-    never = misquoted(reading.signals) or (reading.entailed is None and barred(reading.signals))
-    if never or reading.words_held < MIN_WORDS_HELD:
-        total = min(total, least / 2)
-    if total >= least:
-        return Judgement(verdict="supported", support=0.5 + (total - least) / (1 - least) / 2)
+    total, threshold = weigh(weights.sum, reading.weighed), weights.supported_from
+    ruled_out = misquoted(reading.signals) or (reading.entailed is None and barred(reading.signals))
+    if ruled_out or reading.word_coverage < MIN_WORD_COVERAGE:
+        total = min(total, threshold / 2)
+    if total >= threshold:
+        return Judgement(verdict="supported", support=0.5 + (total - threshold) / (1 - threshold) / 2)
     verdict: Verdict = "contradicted" if denied(reading, total) else "unverified"
-    return Judgement(verdict=verdict, support=total / least / 2)
+    return Judgement(verdict=verdict, support=total / threshold / 2)
 
 
 def bare_name(reading: Reading) -> bool:
-    """A few words, all of them names that the evidence has: an item of a list, which states no more than that."""
+    """Whether a sentence is only a few names that the evidence has, such as an item of a list."""
     words = reading.sentence.text.split()
-    named = all(word[:1].isupper() or word[:1].isdigit() for word in words)
-    return named and len(words) <= MAX_NAME_WORDS and reading.signals["words_covered"] >= ALL
+    all_names = all(word[:1].isupper() or word[:1].isdigit() for word in words)
+    return all_names and len(words) <= MAX_NAME_WORDS and reading.signals["words_covered"] >= FULL_COVERAGE
 
 
 def denied(reading: Reading, total: float) -> bool:
-    """Whether the passages say something else about the same thing: by a rule that little speaks against, or because
-    nearly nothing speaks for a sentence that has the passages' words."""
-    if against(reading.signals) and (reading.entailed is None or total < DENIED_BY_RULE):
+    """Whether the passages contradict a sentence: a rule says so and the sum is low, or the sentence has the words of
+    the passages and the sum is very low."""
+    if against(reading.signals) and (reading.entailed is None or total < MAX_RULE_DENIAL_SUM):
         return True
-    return reading.entailed is not None and reading.signals["words_covered"] >= SAME_THING and total < DENIED
+    return (
+        reading.entailed is not None and reading.signals["words_covered"] >= MIN_SHARED_WORDS and total < MAX_DENIAL_SUM
+    )
 
 
 def against(signals: Mapping[str, float]) -> bool:
-    """Whether the evidence says something else, not merely less. Who writes freely shares few words in order with the
-    book; the more a sentence copies, the less chance there is that a difference is only wording."""
+    """Whether the evidence says something else, and not only less. A free wording shares few words in order with the
+    book; the more a sentence copies, the less likely a difference is only one of wording."""
     copied = signals["copied"]
-    turned = signals["negation_differs"] >= NEGATION_SURE or signals["order_turned"]
+    turned = signals["negation_differs"] >= MIN_NEGATED_SHARE or signals["order_turned"]
     return bool(
         signals["roles_swapped"]
         or (copied >= HALF_COPIED and signals["number_rival"])
@@ -156,66 +171,67 @@ def against(signals: Mapping[str, float]) -> bool:
 
 
 def misquoted(signals: Mapping[str, float]) -> bool:
-    """A close copy with a number or name that the passages lack or have differently: a network may overlook one word,
-    and here nothing can excuse it."""
+    """Whether a close copy has a number or name that the passages lack or have differently. A network may overlook a
+    single word, so no score outweighs this."""
     facts = ("number_missing", "number_rival", "name_missing")
     return signals["copied"] >= CLOSELY_COPIED and any(signals[name] for name in facts)
 
 
 def barred(signals: Mapping[str, float]) -> bool:
-    """What no other signal outweighs: a number, unit or name that the passages lack or have differently, parts of
-    two things in one, first for last, and a close copy with a word that was changed, added or moved."""
-    if any(signals[name] for name in BARRING) or against(signals):
+    """Whether a signal rules support out: a number, unit or name that the passages lack or have differently, a mixture
+    of two things, a reversed order, or a close copy with a word that was changed, added or moved."""
+    if any(signals[name] for name in BARRING_SIGNALS) or against(signals):
         return True
-    return NEARLY_EQUAL <= signals["copied"] < ALL
+    return NEARLY_EQUAL <= signals["copied"] < FULL_COVERAGE
 
 
 def quotation(sentence: str, passage: str) -> Literal["none", "torn", "whole"]:
-    """Whether the passage has the sentence as it stands, or only as a part of something that may turn it round."""
-    wanted = squeezed(sentence)
-    if wanted not in _squeezed(passage):
+    """Whether the passage contains the sentence word for word: "torn" means only inside a text that may reverse its
+    meaning."""
+    fragment = squeezed(sentence)
+    if fragment not in _squeezed(passage):
         return "none"
-    if wanted in _own_sentences(passage):
+    if fragment in _squeezed_sentences(passage):
         return "whole"
-    holding = [whole for whole in _squeezed_units(passage) if wanted in whole]
-    return "whole" if not holding or any(_stands_alone(wanted, whole) for whole in holding) else "torn"
+    containing = [unit for unit in _squeezed_units(passage) if fragment in unit]
+    return "whole" if not containing or any(_stands_alone(fragment, unit) for unit in containing) else "torn"
 
 
-def _stands_alone(wanted: str, whole: str) -> bool:
-    before, _, after = whole.partition(wanted)
-    turned = NEGATORS & set(before.split()[-LOOK_BACK:]) or CONDITIONS & set(before.split()[-LOOK_BACK:])
+def _stands_alone(fragment: str, unit: str) -> bool:
+    before, _, after = unit.partition(fragment)
+    turned = NEGATORS & set(before.split()[-CONTEXT_WORDS:]) or CONDITIONS & set(before.split()[-CONTEXT_WORDS:])
     return not turned and not CONDITIONS & set(after.split()[:1])
 
 
-def words_held(text: str, passages: Sequence[str]) -> float:
-    """The share of a sentence's telling words that the passages have: the least that can be said of any text."""
+def word_coverage(text: str, passages: Sequence[str]) -> float:
+    """The share of a sentence's content words that the passages have; this works for a text of any kind."""
     words = content_stems(text)
     shared = [word for word in words if any(word in _stems(passage) for passage in passages)]
     return len(shared) / len(words) if words else 0.0
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_PASSAGES)
 def _stems(passage: str) -> frozenset[str]:
     return frozenset(stems(passage))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_PASSAGES)
 def _squeezed(passage: str) -> str:
     return squeezed(passage)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _own_sentences(passage: str) -> frozenset[str]:
+@lru_cache(maxsize=CACHED_PASSAGES)
+def _squeezed_sentences(passage: str) -> frozenset[str]:
     return frozenset(squeezed(sentence) for sentence in sentences_of(passage))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_PASSAGES)
 def _squeezed_units(passage: str) -> tuple[str, ...]:
     return tuple(squeezed(unit.text) for unit in units_of(passage))
 
 
 def speaks_english(claim: Claim) -> bool:
-    """Whether English rules may judge it: letters of its alphabet, and its little words between the others."""
+    """Whether a claim looks like English: mostly ASCII letters, and enough function words."""
     letters = [character for character in claim.text if character.isalpha()]
     if sum(character.isascii() for character in letters) * 2 < len(letters):
         return False
@@ -224,5 +240,5 @@ def speaks_english(claim: Claim) -> bool:
 
 
 def decodable(text: str) -> str:
-    """The text without halves of characters, which no model reads."""
+    """The text without lone surrogates, which no model can read."""
     return text.encode("utf-8", "replace").decode("utf-8")
