@@ -1,5 +1,5 @@
-"""A lesson's body as a row of blocks, each with its true lines. markdown-it finds the structure, on a shadow of the
-text that has the same lines; the words themselves are always the text's. Inline Markdown is never parsed here."""
+"""Reads the body of a lesson as a list of blocks with their line numbers. markdown-it finds the structure in a modified
+copy with the same lines; the text itself is always taken from the original. Inline Markdown is not parsed here."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ Kind = Literal["heading", "text", "fence", "code", "table", "math"]
 _HINTS = re.compile(r"<|\{/\*|^(?:import|export)\b|^[ \t>]*\$\$|\\\[", re.MULTILINE)
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+\S|===[!+]?[ \t]+\"")
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
-MAX_LOOK = 4000  # characters of a line that structure is read from; a table of 100,000 columns is none
-MAX_MARKS = 99  # backticks of a fence; more is a pattern, not code
+MAX_LOOK = 4000  # characters of a line that are parsed for structure; a line with 100,000 columns is no table
+MAX_MARKS = 99  # backticks of a fence; a longer run is decoration
 MAX_NESTING = 20  # lists and quotes deeper than this are read as text
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines [start, end) of the body."""
+    """A block of the body: its kind and its lines [start, end)."""
 
     kind: Kind
     start: int
     end: int
-    level: int = 0  # of a heading that opens a section; 0 for one inside a list or quote
-    title: str = ""  # a heading's text as written
-    fence: str = ""  # a fence's marks, such as ```
+    level: int = 0  # of a heading that opens a section; 0 for a heading inside a list or quote
+    title: str = ""  # the Markdown of a heading
+    fence: str = ""  # the marks of a fence, such as ```
     closed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Lines as readers see them, blank where something was taken out, and the blocks they form."""
+    """The visible lines of a lesson, blank where markup was removed, and the blocks that they form."""
 
     lines: list[str]
     blocks: list[Block]
@@ -55,7 +55,8 @@ _MARKDOWN, _MDX = _parser(indented_code=True), _parser(indented_code=False)
 
 
 def read_body(text: str, *, mdx: bool) -> Body:
-    """Blocks of a body. `mdx`: indented lines are not code; a file that uses components is MDX whatever its name."""
+    """Read the blocks of a body. With `mdx`, indented lines are not code; a file with components is always read as
+    MDX."""
     if not _HINTS.search(text):
         lines = text.split("\n")
         return Body(lines, _blocks(lines, _tokens(_shadow(lines, mdx=mdx), mdx=mdx), []))
@@ -71,19 +72,19 @@ def read_body(text: str, *, mdx: bool) -> Body:
 
 
 def _cleaned(text: str, *, mdx: bool) -> tuple[Cleaned, bool]:
-    """Clean a text, knowing its code. Something removed that has code inside (a commented-out example) hid what the
-    code really is, so it is blanked and the text looked at again."""
-    shown = text
+    """Clean a text without changing its code. A removed span that contains code (a commented-out example) can change
+    what is code after it, so it is replaced by spaces and the text is parsed again."""
+    current = text
     for _ in range(4):
-        lines = shown.split("\n")
+        lines = current.split("\n")
         code = _code_spans(_tokens(_shadow(lines, mdx=mdx), mdx=mdx), lines)
-        cleaned = clean(shown, code)
-        mixed = [span for span in cleaned.removed if _meets(span, code)]
+        cleaned = clean(current, code)
+        mixed = [span for span in cleaned.removals if _meets(span, code)]
         if cleaned.components and not mdx:
             mdx = True
         elif not mixed:
             break
-        shown = _blanked(shown, mixed)
+        current = _blanked(current, mixed)
     return cleaned, mdx
 
 
@@ -93,7 +94,7 @@ def _meets(span: Span, code: list[Span]) -> bool:
 
 
 def _blanked(text: str, spans: list[Span]) -> str:
-    """The same text, as long as before, with spaces for what the spans hold."""
+    """The text with the characters of the spans replaced by spaces; line breaks stay."""
     out, at = [], 0
     for start, end in spans:
         out += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
@@ -111,18 +112,19 @@ def _code_spans(tokens: list[Token], lines: list[str]) -> list[Span]:
 
 
 class LineFinder:
-    """Finds the line of a position in a text, 0-based."""
+    """Finds the 0-based line of a position in a text."""
 
     def __init__(self, text: str) -> None:
         self.starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
     def line(self, at: int) -> int:
-        """The line that holds this position."""
+        """The line of a position."""
         return bisect_right(self.starts, at) - 1
 
 
 def _shadow(lines: list[str], *, mdx: bool) -> list[str]:
-    """Lines for markdown-it: what an admonition (`!!! note`) indents is brought back, or it would be read as code."""
+    """The lines that markdown-it parses. The content of an admonition (`!!! note`) is unindented, because it would be
+    read as code."""
     if mdx or not any("!!!" in line or "???" in line or "===" in line for line in lines):
         return list(lines)
     shadow: list[str] = []
@@ -148,11 +150,11 @@ def _tokens(shadow: list[str], *, mdx: bool) -> list[Token]:
 
 
 def _blocks(lines: list[str], tokens: list[Token], apart: list[Block]) -> list[Block]:
-    """Every line that is not blank in exactly one block, in order."""
-    found = sorted([*_leaves(lines, tokens), *apart], key=lambda block: block.start)
+    """The blocks in order. Each line that is not blank is in exactly one of them."""
+    leaves = sorted([*_leaves(lines, tokens), *apart], key=lambda block: block.start)
     blocks: list[Block] = []
     at = 0
-    for block in found:
+    for block in leaves:
         start, end = max(block.start, at), block.end
         while end > start and not lines[end - 1].strip():
             end -= 1
@@ -167,7 +169,7 @@ def _blocks(lines: list[str], tokens: list[Token], apart: list[Block]) -> list[B
 
 
 def _text_between(lines: list[str], start: int, end: int) -> Iterator[Block]:
-    """Lines that no token covers (link definitions, what lies too deep) are text."""
+    """Text blocks for lines that no token covers, such as link definitions and deeply nested lines."""
     begin: int | None = None
     for at in range(start, end + 1):
         filled = at < end and bool(lines[at].strip())

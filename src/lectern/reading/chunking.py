@@ -1,8 +1,8 @@
-"""Sections into drafts of chunks. A chunk never crosses a section, except that short neighbours share one under the
-heading above them; a heading always travels with what follows it; and no section is dropped for being short.
+"""Cuts sections into drafts of chunks. A chunk is a part of one section, except that short neighbouring sections share
+a chunk under their common heading. A heading stays with the text after it, and no section is dropped because it is
+short.
 
-Balance. Whatever was cut where, a chunk's text never leaves a code fence open: a page that shows it, or a model that
-reads it, would take everything after it for code.
+The text of a chunk never leaves a code fence open. Otherwise a page or a model would read everything after it as code.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from lectern.reading.splitting import Cutter, Piece
 _FENCE = re.compile(
     r"^[ \t]*((?:>[ \t]*)*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,99}(?=[^`\n]*$)|~{3,99}(?!~))(.*)$", re.MULTILINE
 )
-SLACK = 1.15  # a chunk may exceed its share by this where the alternative is a crumb
-CRUMB = 0.25  # of the target: too little to stand alone
-HEADINGS = 1 / 8  # of a chunk's characters: so many of headings go with anything, be it a listing of twice its size
+MAX_OVERFILL = 1.15  # a chunk may exceed the target by this factor to avoid a tiny one
+MIN_FILL = 0.25  # of the target; a smaller chunk joins its neighbour where it fits
+MAX_HEADING_SHARE = 1 / 8  # of the characters of a chunk; shorter headings stay with any text, even a long listing
 
 
 def open_fence(text: str) -> str | None:
-    """The line that would close the fence that a text leaves open; None where all are closed."""
+    """The line that closes the code fence that a text leaves open; None if it leaves none open."""
     if "```" not in text and "~~~" not in text:
         return None
     marks = quote = ""
@@ -39,14 +39,14 @@ def open_fence(text: str) -> str | None:
 
 
 def balanced(text: str) -> str:
-    """The text, with a closing line where it leaves a fence open."""
+    """The text, with a closing line if it leaves a code fence open."""
     closing = open_fence(text)
     return text if closing is None else f"{text}\n{closing}"
 
 
 @dataclass(slots=True)
 class Draft:
-    """A chunk before it has an identity. Lines are 0-based, in the body."""
+    """A chunk before it has an id. Lines are 0-based, in the body."""
 
     title: str | None
     trail: tuple[str, ...]
@@ -55,21 +55,21 @@ class Draft:
 
     @property
     def size(self) -> float:
-        """In tokens."""
+        """The size in tokens."""
         return sum(piece.size for piece in self.pieces)
 
     @property
     def first(self) -> int:
-        """The line it begins on."""
+        """The first line."""
         return self.pieces[0].first
 
     @property
     def last(self) -> int:
-        """The line it ends on."""
+        """The last line."""
         return self.pieces[-1].last
 
     def sections(self) -> tuple[tuple[int, str, str], ...]:
-        """Where sections begin in the text, with their titles and anchors; nothing where there is only one."""
+        """The positions, titles and anchors of the sections in the text; empty if there is at most one."""
         if sum(1 for piece in self.pieces if piece.opens) <= 1:
             return ()
         parts = self._parts()
@@ -80,14 +80,14 @@ class Draft:
         return tuple((max(at, 0), *piece.opens) for at, piece in marks if piece.opens)
 
     def text(self) -> str:
-        """The author's lines, brought to the margin where a chunk begins inside a list, every fence closed."""
+        """The author's lines with all fences closed, unindented if the chunk begins inside a list."""
         return balanced("".join(self._parts()).strip())
 
     def _parts(self) -> list[str]:
-        """Each piece after its gap, in turn; nothing stands before the first."""
-        parts = ["", _outdented(self.pieces[0].shown)]
+        """Gaps and pieces in turn; the first gap is empty."""
+        parts = ["", _outdented(self.pieces[0].full_text)]
         for piece in self.pieces[1:]:
-            parts += [piece.gap, piece.shown]
+            parts += [piece.gap, piece.full_text]
         return parts
 
 
@@ -99,7 +99,7 @@ def _outdented(text: str) -> str:
 
 
 def drafts_of(body: Body, sections: list[Section], rules: ReadingRules) -> list[Draft]:
-    """A lesson's chunks in order, each at least as long as the rules ask, unless the whole lesson is shorter."""
+    """The drafts of a lesson in order, each at least `rules.min_chars` long, unless the whole lesson is shorter."""
     cutter = Cutter(rules)
     units: list[Draft] = []
     after = 0
@@ -116,17 +116,17 @@ def drafts_of(body: Body, sections: list[Section], rules: ReadingRules) -> list[
 
 
 def _carried(units: list[Draft], rules: ReadingRules) -> list[Draft]:
-    """A heading without text of its own goes along with the section that follows (the last one: with the one before),
-    and takes nothing of that section's name and place away. More of them than a chunk holds are a chunk themselves."""
+    """Join a heading without text to the section after it, which keeps its title and anchor. A last heading without
+    text joins the section before it. Headings that are together too long for a chunk become a chunk themselves."""
     out: list[Draft] = []
-    bare: Draft | None = None  # headings on their way, under the last one's name
+    bare: Draft | None = None  # headings without text so far, with the title of the last one
     size, chars = 0.0, 0
     for unit in units:
         if not all(piece.heading for piece in unit.pieces):
             out.append(replace(unit, pieces=[*bare.pieces, *unit.pieces]) if bare else unit)
             bare = None
             continue
-        more, length = unit.size, sum(len(piece.shown) for piece in unit.pieces)
+        more, length = unit.size, sum(len(piece.full_text) for piece in unit.pieces)
         if bare and (size + more > rules.target_tokens or chars + length > rules.max_chars):
             out.append(bare)
             bare = None
@@ -143,7 +143,7 @@ def _carried(units: list[Draft], rules: ReadingRules) -> list[Draft]:
 
 
 def _grouped(units: list[Draft], rules: ReadingRules) -> Iterator[Draft]:
-    """Short neighbours together, up to the target."""
+    """Join short neighbouring sections up to the target size."""
     group: Draft | None = None
     for unit in units:
         short = unit.size < rules.short_tokens
@@ -159,72 +159,72 @@ def _grouped(units: list[Draft], rules: ReadingRules) -> Iterator[Draft]:
         yield group
 
 
-def _shared(one: Draft, two: Draft) -> Draft:
-    """Two neighbours under the heading they have in common, opened where the first begins."""
-    same = [a == b for a, b in zip(one.trail, two.trail, strict=False)]
-    trail = one.trail[: max(1, same.index(False) if False in same else len(same))]
-    titles = {one.trail: one.title, two.trail: two.title}
-    return Draft(titles.get(trail) or trail[-1], trail, one.anchor, one.pieces + two.pieces)
+def _shared(first: Draft, second: Draft) -> Draft:
+    """Two neighbours as one draft with their common heading and the anchor of the first."""
+    same = [a == b for a, b in zip(first.trail, second.trail, strict=False)]
+    trail = first.trail[: max(1, same.index(False) if False in same else len(same))]
+    titles = {first.trail: first.title, second.trail: second.title}
+    return Draft(titles.get(trail) or trail[-1], trail, first.anchor, first.pieces + second.pieces)
 
 
 def _packed(unit: Draft, rules: ReadingRules) -> list[Draft]:
-    """One section's pieces in as few chunks as the target allows, and those of about equal size."""
+    """The pieces of a section in as few drafts as the target allows, of about equal size."""
     drafts = _filled(unit, rules.target_tokens, rules)
     if len(drafts) > 1:
-        even = _filled(unit, min(rules.target_tokens, SLACK * unit.size / len(drafts)), rules)
+        even = _filled(unit, min(rules.target_tokens, MAX_OVERFILL * unit.size / len(drafts)), rules)
         drafts = even if len(even) == len(drafts) else drafts
-    if len(drafts) > 1 and drafts[-1].size < CRUMB * rules.target_tokens:
-        crumb = drafts[-1]
-        if drafts[-2].size + crumb.size <= SLACK * rules.target_tokens:
-            drafts = [*drafts[:-2], replace(drafts[-2], pieces=drafts[-2].pieces + crumb.pieces)]
+    if len(drafts) > 1 and drafts[-1].size < MIN_FILL * rules.target_tokens:
+        rest = drafts[-1]
+        if drafts[-2].size + rest.size <= MAX_OVERFILL * rules.target_tokens:
+            drafts = [*drafts[:-2], replace(drafts[-2], pieces=drafts[-2].pieces + rest.pieces)]
     return drafts
 
 
 def _filled(unit: Draft, limit: float, rules: ReadingRules) -> list[Draft]:
     drafts = [replace(unit, pieces=[])]
-    held = _Held()
+    total = _DraftSize()
     for piece in unit.pieces:
-        fits = held.size + piece.size <= limit and held.chars + len(piece.shown) <= rules.max_chars
-        if drafts[-1].pieces and not fits and not _belongs(piece, held, rules):
+        fits = total.size + piece.size <= limit and total.chars + len(piece.full_text) <= rules.max_chars
+        if drafts[-1].pieces and not fits and not _belongs(piece, total, rules):
             drafts.append(replace(unit, pieces=[]))
-            held = _Held()
+            total = _DraftSize()
         drafts[-1].pieces.append(piece)
-        held.add(piece)
+        total.add(piece)
     return drafts
 
 
 @dataclass(slots=True)
-class _Held:
-    """What a draft holds so far, counted as it grows: counting it anew for every piece would take a square of time."""
+class _DraftSize:
+    """The size of a draft, updated with each piece: a new count for each piece would take quadratic time."""
 
     size: float = 0.0
     chars: int = 0
-    bare: bool = True  # nothing but headings
+    bare: bool = True  # only headings so far
 
     def add(self, piece: Piece) -> None:
-        self.size, self.chars = self.size + piece.size, self.chars + len(piece.shown)
+        self.size, self.chars = self.size + piece.size, self.chars + len(piece.full_text)
         self.bare = self.bare and piece.heading
 
 
-def _belongs(piece: Piece, held: _Held, rules: ReadingRules) -> bool:
-    """Whether a piece stays with what is held although both are more than the target: a heading is not left behind, nor
-    the one line that leads to a listing. Headings that are themselves as long as a text are."""
-    size, chars = held.size + piece.size, held.chars + len(piece.shown)
-    if held.bare and piece.heading:
+def _belongs(piece: Piece, draft: _DraftSize, rules: ReadingRules) -> bool:
+    """Whether a piece joins a draft although both together exceed the target: a heading is not separated from its text,
+    nor a short introduction from its listing. Headings that are as long as a text are separated."""
+    size, chars = draft.size + piece.size, draft.chars + len(piece.full_text)
+    if draft.bare and piece.heading:
         return size <= 2 * rules.target_tokens and chars <= rules.max_chars
-    if held.bare:
-        return held.chars <= rules.max_chars * HEADINGS or chars <= 2 * rules.max_chars
-    small = held.size < CRUMB * rules.target_tokens and size <= 2 * rules.target_tokens
+    if draft.bare:
+        return draft.chars <= rules.max_chars * MAX_HEADING_SHARE or chars <= 2 * rules.max_chars
+    small = draft.size < MIN_FILL * rules.target_tokens and size <= 2 * rules.target_tokens
     return small and piece.size > rules.target_tokens / 2 and chars <= 2 * rules.max_chars
 
 
-def _long_enough(drafts: list[Draft], least: int) -> list[Draft]:
-    """No chunk under the least number of characters while it has a neighbour to go to, under the neighbour's name."""
+def _long_enough(drafts: list[Draft], min_chars: int) -> list[Draft]:
+    """Join drafts with fewer than `min_chars` characters to a neighbour, which keeps its title."""
     out: list[Draft] = []
     for draft in drafts:
-        if out and len(out[-1].text()) < least:
+        if out and len(out[-1].text()) < min_chars:
             out[-1] = replace(draft, pieces=out[-1].pieces + draft.pieces)
-        elif out and len(draft.text()) < least:
+        elif out and len(draft.text()) < min_chars:
             out[-1].pieces += draft.pieces
         else:
             out.append(draft)

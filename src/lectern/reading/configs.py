@@ -1,9 +1,9 @@
-"""A site's configuration files as data. One that is broken raises Unreadable, with a text for the report: the book is
-read without it, and its author hears why it looks different.
+"""Parses the configuration files of a site. A broken file raises Unreadable with a message for the report: the book is
+read without the file, and the report tells the author why.
 
-YAML without construction. libyaml gives a tree of nodes and callers take scalars as they are written, so no tag
-builds an object, no alias is expanded, `09` is not octal and a date is not a date. What means harm raises Unreadable
-before a tree exists; what is merely broken raises yaml.YAMLError.
+YAML is parsed without constructing objects. libyaml gives a tree of nodes, and callers take scalars as text, so no tag
+builds an object, no alias is expanded, `09` is not octal and a date stays a text. Hostile YAML raises Unreadable before
+a tree is built, except for aliases, which are counted in the tree; invalid YAML raises yaml.YAMLError.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lectern.domain.books import Problem
 from lectern.reading.problems import Unreadable, warning
 
 MAX_DEPTH = 40
-MAX_SPREAD = 500  # nodes that aliases may add before they count as a bomb; a real book adds a handful
-_SUSPICIOUS = re.compile(r"[&*!]|[-?:][ \t]+[-?][ \t]")  # anchors, aliases, tags, collections opened within one line
+MAX_ALIAS_NODES = 500  # nodes that aliases may add; more is an attack, real books add a handful
+_SUSPICIOUS = re.compile(r"[&*!]|[-?:][ \t]+[-?][ \t]")  # anchors, aliases, tags, nested collections on one line
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _OBJECT_TAGS = (
     "tag:yaml.org,2002:python",
@@ -30,12 +30,13 @@ _OBJECT_TAGS = (
     "tag:yaml.org,2002:java",
     "tag:yaml.org,2002:js",
 )
-_TOML_LINE = re.compile(r"\(at line (\d+), column \d+\)")  # Python 3.11 says it in the text alone
+_TOML_LINE = re.compile(r"\(at line (\d+), column \d+\)")  # Python 3.11 gives the line only in the message
 
 
 def composed(text: str, first_line: int = 1, *, tags: bool = False) -> yaml.Node | None:
-    """The document's root node. `first_line` is the file's line that the text begins on, for messages; `tags` lets
-    object tags pass, which mkdocs.yml is full of: they are never built here, but in front matter they mean harm."""
+    """The root node of a document. `first_line` is the line of the file on which the text begins, for messages. `tags`
+    accepts object tags, which mkdocs.yml often has: nothing is built from them here. In front matter they are
+    hostile."""
     if _SUSPICIOUS.search(text) or text.count("[") + text.count("{") > MAX_DEPTH:
         _inspect(text, first_line, tags=tags)
     loader = yaml.CSafeLoader(text)
@@ -43,13 +44,13 @@ def composed(text: str, first_line: int = 1, *, tags: bool = False) -> yaml.Node
         node: yaml.Node | None = loader.get_single_node()
     finally:
         loader.dispose()
-    if node is not None and "*" in text and _spread(node) > MAX_SPREAD:
+    if node is not None and "*" in text and _alias_nodes(node) > MAX_ALIAS_NODES:
         raise Unreadable("the front matter's aliases (*name) multiply or never end; write the values out", first_line)
     return node
 
 
 def _inspect(text: str, first_line: int, *, tags: bool) -> None:
-    """Refuse depth and tags by the event stream, which needs no recursion however deep the text is."""
+    """Refuse deep nesting and object tags. The event stream needs no recursion for a deep text."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = event.start_mark.line + first_line
@@ -64,8 +65,8 @@ def _inspect(text: str, first_line: int, *, tags: bool) -> None:
             raise Unreadable(f"the front matter's tag {tag[:60]!r} would build an object; remove the tag", line)
 
 
-def _spread(root: yaml.Node) -> float:
-    """How many nodes aliases add when the tree is written out; infinite for one that contains itself."""
+def _alias_nodes(root: yaml.Node) -> float:
+    """The number of nodes that aliases add when they are expanded; infinite if a node contains itself."""
     sizes: dict[int, float] = {}
     inside: set[int] = set()
     stack: list[tuple[yaml.Node, bool]] = [(root, False)]
@@ -94,7 +95,7 @@ def _children(node: yaml.Node) -> Iterator[yaml.Node]:
 
 
 def pairs(node: yaml.Node | None) -> list[tuple[str, yaml.Node, int]]:
-    """A mapping's keys (as snake_case), values and 0-based lines, in order and with repeats; [] for any other node."""
+    """The keys (as snake_case), values and 0-based lines of a mapping, in order, with repeats; [] for another node."""
     if not isinstance(node, yaml.MappingNode):
         return []
     return [
@@ -105,7 +106,7 @@ def pairs(node: yaml.Node | None) -> list[tuple[str, yaml.Node, int]]:
 
 
 def texts(node: yaml.Node) -> list[str] | None:
-    """A scalar, or a list of scalars, as written; [] for nothing, None for what is neither."""
+    """The texts of a scalar or of a list of scalars; [] for an empty value, None for any other node."""
     if isinstance(node, yaml.ScalarNode):
         empty = node.value.strip() == "" or (not node.style and node.value in _NULLS)
         return [] if empty else [" ".join(node.value.split())]
@@ -115,12 +116,12 @@ def texts(node: yaml.Node) -> list[str] | None:
 
 
 def yaml_settings(text: str, *, tags: bool = False) -> dict[str, yaml.Node]:
-    """Names and values of a YAML file; none for an empty one."""
+    """The names and values of a YAML file; empty for an empty file."""
     try:
         root = composed(text, tags=tags)
     except yaml.YAMLError as exc:
         mark = getattr(exc, "problem_mark", None) or getattr(exc, "context_mark", None)
-        line = min(mark.line, text.rstrip().count("\n")) + 1 if mark else None  # not the one after the last
+        line = min(mark.line, text.rstrip().count("\n")) + 1 if mark else None  # not beyond the last line
         raise _broken("YAML", getattr(exc, "problem", None), line) from None
     except Unreadable as exc:
         raise Unreadable(exc.message.replace("the front matter", "the file"), exc.line) from None
@@ -130,23 +131,23 @@ def yaml_settings(text: str, *, tags: bool = False) -> dict[str, yaml.Node]:
 
 
 def toml_settings(text: str) -> dict[str, Any]:
-    """Names and values of a TOML file."""
+    """The names and values of a TOML file."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        line = int(found[1]) if (found := _TOML_LINE.search(str(exc))) else None
+        line = int(match[1]) if (match := _TOML_LINE.search(str(exc))) else None
         raise _broken("TOML", _TOML_LINE.sub("", str(exc)), line) from None
     except RecursionError:
         raise _broken("TOML", "it is nested too deep", None) from None
 
 
 def json_settings(text: str) -> dict[str, Any]:
-    """Names and values of a JSON file."""
+    """The names and values of a JSON file."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as exc:
         raise _broken("JSON", exc.msg, exc.lineno) from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, brackets without end
+    except (ValueError, RecursionError):  # a number with thousands of digits, or endless nesting
         raise _broken("JSON", "it is nested too deep, or a number is too long", None) from None
     if not isinstance(data, dict):
         raise _shapeless('{"name": value}')
@@ -154,14 +155,14 @@ def json_settings(text: str) -> dict[str, Any]:
 
 
 def doubt(file: str, exc: Unreadable) -> Problem:
-    """The report's line for a configuration file that is passed over."""
+    """The warning in the report for a configuration file that is ignored."""
     return warning(file, exc.line, exc.message)
 
 
 def _broken(kind: str, why: str | None, line: int | None) -> Unreadable:
-    said = " ".join((why or "it cannot be read").split())[:120]
+    reason = " ".join((why or "it cannot be read").split())[:120]
     mend = "mend this line" if line is not None else "mend it"
-    return Unreadable(f"the file is not valid {kind} ({said}), so it is passed over; {mend}", line)
+    return Unreadable(f"the file is not valid {kind} ({reason}), so it is passed over; {mend}", line)
 
 
 def _shapeless(shape: str) -> Unreadable:

@@ -1,14 +1,14 @@
-"""Files of a book. The folder is never left: links that lead out, devices and pipes are named in the report and not
-opened. A file is read once, whole, without blocking, and its text is UTF-8 or nothing.
+"""Finds and reads the files of a book. Only files inside the folder are read: links that lead out of it, devices and
+pipes are listed in the report and not read. A file is read as a whole without blocking, and must be UTF-8.
 
-Characters that a reader cannot see but a machine reads: direction overrides, zero-width spaces, tag characters,
-variation selectors that can carry any bytes, controls that drive a terminal. They stay in the text, which is the
-author's, and the report points at them.
+Hidden characters are invisible for people, but a machine reads them: direction overrides, zero-width spaces, tag
+characters, variation selectors that can carry any bytes, control characters for terminals. They stay in the text, and
+the report names them.
 
-Partials. Docusaurus publishes no page for a file or folder whose name begins with an underscore; its text is seen on
-the pages that import it, so that is where a citation of it opens.
+Partials are files or folders whose names begin with an underscore. Docusaurus publishes no page for them; their text is
+shown on the pages that import them, so citations link to such a page.
 
-A file's text, checked and taken apart: what the survey and the reading of a lesson share.
+`lesson_text` checks a file and separates its front matter from its body, for the survey and for `lessons.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUFFIXES = (".md", ".mdx")
 SIDE_FILES = frozenset(
     {"_category_.json", "_category_.yml", "_category_.yaml"}
 )  # Docusaurus: a folder's label, position
-SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})  # and every hidden one: never part of a book
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})  # hidden folders are skipped too
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HIDDEN = re.compile(
@@ -40,14 +40,14 @@ _HIDDEN = re.compile(
 )
 _FLAG = re.compile(
     "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
-)  # flags of England, Scotland, Wales are spelt with tags
+)  # the flags of England, Scotland and Wales use tag characters
 _IMPORTED = re.compile(r"""^import\s+[\w$]+\s+from\s+['"]([^'"\n]{1,400}\.mdx?)['"]""", re.MULTILINE)
 MARKS_PER_TAG = 10  # backticks that cost as much as one tag
 
 
 @dataclass(slots=True)
-class Found:
-    """What a folder holds: lessons-to-be, the site's side files, and what could not even be looked at."""
+class BookFiles:
+    """The files of a book's folder: Markdown files, side files of the site, and problems with others."""
 
     files: list[str] = field(default_factory=list)
     side_files: list[str] = field(default_factory=list)
@@ -55,9 +55,9 @@ class Found:
     unusable: int = 0  # Markdown files that are in `problems` instead of `files`
 
 
-def find_files(root: Path, exclude: Iterable[str] = ()) -> Found:
-    """Every Markdown file below `root` that is not excluded, in path order."""
-    found, patterns = Found(), tuple(exclude)
+def find_files(root: Path, exclude: Iterable[str] = ()) -> BookFiles:
+    """The Markdown and side files below `root` that are neither excluded nor hidden, in path order."""
+    book_files, patterns = BookFiles(), tuple(exclude)
     pending = [""]
     while pending:
         folder = pending.pop()
@@ -65,22 +65,22 @@ def find_files(root: Path, exclude: Iterable[str] = ()) -> Found:
             with os.scandir(root / folder if folder else root) as entries:
                 listed = list(entries)
         except OSError as exc:
-            found.unusable += 1
-            found.problems.append(
+            book_files.unusable += 1
+            book_files.problems.append(
                 error(folder or ".", None, f"this folder cannot be listed ({exc.strerror}); check its rights")
             )
             continue
         for entry in listed:
             if not entry.name.startswith("."):
-                _sort_in(entry, f"{folder}/{entry.name}" if folder else entry.name, root, patterns, found, pending)
-    found.files.sort(key=natural)
-    found.side_files.sort(key=natural)
-    found.problems.sort(key=lambda problem: problem.file)
-    return found
+                _sort_in(entry, f"{folder}/{entry.name}" if folder else entry.name, root, patterns, book_files, pending)
+    book_files.files.sort(key=natural)
+    book_files.side_files.sort(key=natural)
+    book_files.problems.sort(key=lambda problem: problem.file)
+    return book_files
 
 
 def _sort_in(
-    entry: os.DirEntry[str], path: str, root: Path, patterns: tuple[str, ...], found: Found, pending: list[str]
+    entry: os.DirEntry[str], path: str, root: Path, patterns: tuple[str, ...], book_files: BookFiles, pending: list[str]
 ) -> None:
     if any(excluded(path, pattern) for pattern in patterns):
         return
@@ -89,21 +89,25 @@ def _sort_in(
             pending.append(path)
     elif entry.name.lower().endswith(SUFFIXES):
         if not printable(path):
-            found.unusable += 1
+            book_files.unusable += 1
             message = "this name is not valid UTF-8 or holds control characters; rename the file"
-            found.problems.append(error(shown(path), None, message))
+            book_files.problems.append(error(printable_path(path), None, message))
         elif entry.is_symlink() and entry.is_dir():
-            found.problems.append(warning(path, None, "this link to a folder is not followed; move the folder here"))
+            book_files.problems.append(
+                warning(path, None, "this link to a folder is not followed; move the folder here")
+            )
         else:
-            found.files.append(path)
+            book_files.files.append(path)
     elif entry.is_symlink() and entry.is_dir() and entry.name not in SKIPPED_FOLDERS:
-        found.problems.append(warning(shown(path), None, "this link to a folder is not followed; move the folder here"))
+        book_files.problems.append(
+            warning(printable_path(path), None, "this link to a folder is not followed; move the folder here")
+        )
     elif entry.name in SIDE_FILES and printable(path):
-        found.side_files.append(path)
+        book_files.side_files.append(path)
 
 
 def printable(path: str) -> bool:
-    """Whether a path can be stored, shown on one line and read back."""
+    """Whether a path is valid UTF-8 without control characters."""
     if path.isascii() and path.isprintable():
         return True
     try:
@@ -113,43 +117,43 @@ def printable(path: str) -> bool:
     return not any(unicodedata.category(char) == "Cc" for char in path)
 
 
-def shown(path: str) -> str:
-    """A path as a report can print it, whatever bytes it has."""
+def printable_path(path: str) -> str:
+    """A path with escapes for invalid bytes and unprintable characters, for the report."""
     readable = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in readable)
 
 
 def excluded(path: str, pattern: str) -> bool:
-    """Whether a pattern takes this path out. `*` stays within a folder, `**` does not; a pattern without a slash
-    matches a name at any depth; what matches a folder takes all that is in it."""
-    steps, wanted = path.split("/"), pattern.strip("/").removeprefix("./").split("/")
-    if len(wanted) == 1 and wanted[0] != "**":
-        return any(fnmatchcase(step, wanted[0]) for step in steps)
+    """Whether a pattern excludes a path. `*` matches within a folder, `**` across folders. A pattern without a slash
+    matches a name at any depth, and a pattern that matches a folder excludes everything in it."""
+    steps, pattern_steps = path.split("/"), pattern.strip("/").removeprefix("./").split("/")
+    if len(pattern_steps) == 1 and pattern_steps[0] != "**":
+        return any(fnmatchcase(step, pattern_steps[0]) for step in steps)
     reached = {0}  # positions in `wanted` that the steps so far can have reached
     for step in steps:
-        reached = _advance(reached, step, wanted)
-        if len(wanted) in reached:
+        reached = _advance(reached, step, pattern_steps)
+        if len(pattern_steps) in reached:
             return True
     return False
 
 
-def _advance(reached: set[int], step: str, wanted: list[str]) -> set[int]:
+def _advance(reached: set[int], step: str, pattern_steps: list[str]) -> set[int]:
     after: set[int] = set()
     for begin in reached:
         at = begin
-        while at < len(wanted) and wanted[at] == "**":
-            after.add(at)  # ** swallows this step
-            if at == len(wanted) - 1:
-                after.add(len(wanted))
-            at += 1  # or nothing
-        if at < len(wanted) and fnmatchcase(step, wanted[at]):
+        while at < len(pattern_steps) and pattern_steps[at] == "**":
+            after.add(at)  # ** matches this step
+            if at == len(pattern_steps) - 1:
+                after.add(len(pattern_steps))
+            at += 1  # or ** matches no step
+        if at < len(pattern_steps) and fnmatchcase(step, pattern_steps[at]):
             after.add(at + 1)
     return after
 
 
 def read_bytes(root: Path, source_file: str, limit: int, resolved: dict[str, str] | None = None) -> bytes:
-    """A file's bytes. Raises Unreadable for anything but a regular file inside `root` of at most `limit` bytes.
-    `resolved` remembers where folders really lie, for a caller that reads many files at one time."""
+    """The bytes of a file. Raises Unreadable unless it is a regular file inside `root` of at most `limit` bytes.
+    `resolved` caches the real paths of folders, for a caller that reads many files."""
     resolved = {} if resolved is None else resolved
     if not (real_root := resolved.get("", "")):
         real_root = resolved[""] = os.path.realpath(root)
@@ -179,7 +183,7 @@ def read_bytes(root: Path, source_file: str, limit: int, resolved: dict[str, str
 
 
 def _all_of(handle: int, size: int, limit: int) -> bytes:
-    """Everything to the end, though the file may have grown since it was measured."""
+    """All bytes up to the end of the file, which may have grown since its size was read."""
     raw = os.read(handle, size + 1)
     while len(raw) <= limit and (more := os.read(handle, size + 1)):
         raw += more
@@ -189,7 +193,7 @@ def _all_of(handle: int, size: int, limit: int) -> bytes:
 
 
 def _within(path: str, root: str) -> bool:
-    """Whether a real path is in a real folder."""
+    """Whether a resolved path is inside a resolved folder."""
     return path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
@@ -198,7 +202,7 @@ def _too_large(size: int, limit: int) -> Unreadable:
 
 
 def decoded(raw: bytes) -> str:
-    """The text of a Markdown file: no byte order mark, lines ended by LF. Raises Unreadable for what is no text."""
+    """The text of a Markdown file without byte order mark, with LF line ends. Raises Unreadable if it is no text."""
     if raw.startswith(_UTF16_MARKS):
         raise Unreadable("the file is UTF-16; save it as UTF-8", 1)
     if (nul := raw.find(b"\0")) >= 0:
@@ -215,21 +219,23 @@ def decoded(raw: bytes) -> str:
 
 
 def hidden_characters(text: str) -> tuple[int, str] | None:
-    """The line of the first hidden character and a message on all of them; joiners that scripts need do not count."""
+    """The line of the first hidden character and a message about all of them. Joiners, which some scripts need, do not
+    count."""
     if not _HIDDEN.search(text):
         return None
-    found = list(_HIDDEN.finditer(_FLAG.sub(lambda flag: " " * len(flag[0]), text)))
-    if not found:
+    matches = list(_HIDDEN.finditer(_FLAG.sub(lambda flag: " " * len(flag[0]), text)))
+    if not matches:
         return None
-    first = found[0]
+    first = matches[0]
     name = unicodedata.name(first[0], f"U+{ord(first[0]):04X}")
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    more = f" and {len(matches) - 1} more" if len(matches) > 1 else ""
     message = f"the text holds a character that nobody sees ({name}){more}; remove it unless it is meant"
     return text.count("\n", 0, first.start()) + 1, message
 
 
 def imported_files(file: str, text: str) -> tuple[str, ...]:
-    """Markdown files that this one imports, as paths from the book's folder (or ending in theirs, for `@site/...`)."""
+    """The Markdown files that a file imports, as paths from the book's folder, or from the site's folder for
+    `@site/...`."""
     if "import" not in text or ".md" not in text:
         return ()
     home = posixpath.dirname(file)
@@ -242,28 +248,28 @@ def imported_files(file: str, text: str) -> tuple[str, ...]:
 
 
 def partial(file: str) -> bool:
-    """Whether Docusaurus leaves this file out of its pages."""
+    """Whether Docusaurus publishes no page for this file."""
     return any(step.startswith("_") for step in file.split("/"))
 
 
 def importer_of(file: str, imports: dict[str, tuple[str, ...]]) -> str | None:
-    """The first page, by path, that shows this partial; through other partials if need be."""
-    seen = {file}
+    """The first page, by path, that imports this partial, directly or through other partials."""
+    visited = {file}
     waiting = [file]
     while waiting:
-        wanted = waiting.pop(0)
+        imported = waiting.pop(0)
         for page, targets in imports.items():
-            if page not in seen and any(target == wanted or target.endswith(f"/{wanted}") for target in targets):
+            if page not in visited and any(target == imported or target.endswith(f"/{imported}") for target in targets):
                 if not partial(page):
                     return page
-                seen.add(page)
+                visited.add(page)
                 waiting.append(page)
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonText:
-    """Front matter and body of one file. `text` is the whole of it, lines ended by LF."""
+    """The front matter and the body of a file. `text` is the whole file with LF line ends."""
 
     text: str
     front: FrontMatter
@@ -273,7 +279,8 @@ class LessonText:
 
 
 def lesson_text(file: str, raw: bytes, rules: ReadingRules) -> LessonText:
-    """Take a file's bytes apart. Raises Unreadable where they cannot become a lesson, or would take too long to."""
+    """Separate the front matter of a file from its body. Raises Unreadable if the file cannot become a lesson, or would
+    take too long to read."""
     text = decoded(raw)
     opened = open_front_matter(file, text, rules.max_front_matter_bytes)
     if (lines := text.count("\n") + 1) > rules.max_lines:

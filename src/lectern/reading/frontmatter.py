@@ -1,8 +1,8 @@
-"""Front matter: what an author says of a lesson in the YAML at its top. Broken YAML costs the metadata and never the
-text; YAML that means harm costs the file. Only the keys named here are looked at, so no other can reach a chunk.
+"""Reads front matter, the YAML at the top of a lesson. If the YAML is invalid, its values are ignored and the text is
+read; if it is hostile, the file is refused. Keys that are not listed here are ignored, so they cannot reach a chunk.
 
-The values a lesson may carry, in the many shapes that real books write them. What has one obvious meaning is taken
-(`"Tier 1"`, `a2`, `CEFR A2`, `Layer 2`, a list, a range by its lower end); anything else is None, and is reported.
+Books write values in many forms. A value with one obvious meaning is accepted (`"Tier 1"`, `a2`, `CEFR A2`, `Layer 2`,
+a list, a range by its lower end); any other value becomes None and is reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lectern.reading.problems import Unreadable, warning
 
 _WHOLE = re.compile(r"\+?\d{1,9}")
 _TO = r"\s*(?:[-–—/,&]|to|and|or)\s*"
-_NOTE = r"(?:\s*[(:,;].*|\s+[-–—]\s.*)?"  # what the author says of it: "1 (a laptop)", but not "4 GB"
+_NOTE = r"(?:\s*[(:,;].*|\s+[-–—]\s.*)?"  # a remark after the value: "1 (a laptop)", but not "4 GB"
 _BARE = re.compile(rf"([1-4])(?:{_TO}([1-4]))?\+?{_NOTE}", re.IGNORECASE | re.DOTALL)
 _TIER_WORD = r"(?:hardware[\s_:-]*)?tiers?[\s_:#-]*"
 _TIER = re.compile(
@@ -44,22 +44,22 @@ _ALIASES = {
     "primary_layer": "layer",
     "teaching_layer": "layer",
 }
-_KNOWN = frozenset(
+_KEYS = frozenset(
     "title id slug description module chapter lesson hardware_tier proficiency_level layer sidebar_position "
     "sidebar_label".split()
 ) | frozenset(_ALIASES)
 
 
 def whole_number(text: str) -> int | None:
-    """A number as people write one (`3`, `"3"`, `09`); None for 1.1, -2, words and what no book has."""
+    """A whole number such as `3`, `"3"` or `09`; None for 1.1, -2, words and numbers of more than nine digits."""
     return int(text) if _WHOLE.fullmatch(text.strip()) else None
 
 
 def tier(texts: list[str]) -> int | None:
-    """A hardware tier 1-4, the lowest where several are named; None where any of it is something else, such as the
-    number of a board or of gigabytes."""
-    found = [_lowest(_whole(text.strip(), _TIER, _SHORT_TIER, _BARE)) for text in texts]
-    return min((number for number in found if number), default=None) if all(found) else None
+    """A hardware tier from 1 to 4, the lowest of several; None if any of the texts is something else, such as a board's
+    number or gigabytes."""
+    tiers = [_lowest(_whole(text.strip(), _TIER, _SHORT_TIER, _BARE)) for text in texts]
+    return min((number for number in tiers if number), default=None) if all(tiers) else None
 
 
 def _whole(text: str, *shapes: re.Pattern[str]) -> re.Match[str] | None:
@@ -71,20 +71,20 @@ def _lowest(match: re.Match[str] | None) -> int | None:
 
 
 def level(texts: list[str]) -> str | None:
-    """A proficiency level A1-C2; the lowest where several are named."""
+    """A proficiency level from A1 to C2, the lowest of several."""
     return min((match.upper() for text in texts for match in _LEVEL.findall(text)), default=None)
 
 
 def layer(texts: list[str]) -> str | None:
-    """A teaching layer L1-L4; the lowest where several are named. A number without its letter must stand alone."""
-    found = [int(match) for text in texts for match in _LAYER.findall(text)]
-    found += [number for text in texts if (number := _lowest(_BARE.fullmatch(text.strip())))]
-    return f"L{min(found)}" if found else None
+    """A teaching layer from L1 to L4, the lowest of several. A number without `L` or `layer` must be the whole text."""
+    layers = [int(match) for text in texts for match in _LAYER.findall(text)]
+    layers += [number for text in texts if (number := _lowest(_BARE.fullmatch(text.strip())))]
+    return f"L{min(layers)}" if layers else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontMatter:
-    """What a lesson says of itself, already in our shapes. None: it says nothing usable."""
+    """The normalised values of a lesson's front matter; None for a value that is absent or unusable."""
 
     title: str | None = None
     id: str | None = None
@@ -100,12 +100,12 @@ class FrontMatter:
     sidebar_label: str | None = None
     claims: dict[str, tuple[str, int]] = field(
         default_factory=dict
-    )  # chapter/lesson that are no whole number, and line
+    )  # `chapter` and `lesson` values that are no whole number, with their lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A file's front matter, the number of lines before its body, and what is wrong."""
+    """The front matter of a file, the number of lines before its body, and the problems."""
 
     front: FrontMatter = FrontMatter()
     body_line: int = 0
@@ -113,7 +113,7 @@ class Opened:
 
 
 def open_front_matter(file: str, text: str, limit: int) -> Opened:
-    """Take a file's text apart. Raises Unreadable where the front matter means harm."""
+    """Read the front matter of a file. Raises Unreadable if it is hostile or too large."""
     opening = _OPENING.match(text)
     if not opening:
         return Opened()
@@ -139,7 +139,7 @@ def _read(file: str, inside: str, body_line: int) -> Opened:
         problem = warning(file, mark.line + 2 if mark else 1, message)
         return Opened(body_line=_yaml_lines(inside, body_line), problems=(problem,))
     if isinstance(node, yaml.MappingNode):
-        front, problems = _taken(file, node)
+        front, problems = _front_matter(file, node)
         return Opened(front=front, body_line=body_line, problems=tuple(problems))
     if not inside.strip():
         return Opened(body_line=body_line)
@@ -148,7 +148,7 @@ def _read(file: str, inside: str, body_line: int) -> Opened:
 
 
 def _yaml_lines(inside: str, body_line: int) -> int:
-    """How many lines of broken front matter to leave out: those that look like YAML. What follows them may be text."""
+    """The number of lines of invalid front matter to skip: those that look like YAML. Lines after them may be text."""
     lines = inside.split("\n")
     for at, line in enumerate(lines):
         after_blank = at > 0 and not lines[at - 1].strip()
@@ -157,83 +157,83 @@ def _yaml_lines(inside: str, body_line: int) -> int:
     return body_line
 
 
-def _taken(file: str, node: yaml.MappingNode) -> tuple[FrontMatter, list[Problem]]:
-    taker = _Taker(file)
+def _front_matter(file: str, node: yaml.MappingNode) -> tuple[FrontMatter, list[Problem]]:
+    values = _KeyValues(file)
     for name, value, line in pairs(node):
-        if name in _KNOWN:
-            taker.see(name, texts(value), line + 2)
+        if name in _KEYS:
+            values.add(name, texts(value), line + 2)
     front = FrontMatter(
-        title=taker.text("title"),
-        id=taker.text("id"),
-        slug=taker.text("slug"),
-        description=taker.text("description"),
-        module=taker.text("module"),
-        chapter=taker.number("chapter"),
-        lesson=taker.number("lesson"),
-        hardware_tier=taker.value("hardware_tier", tier, "1, 2, 3 or 4"),
-        proficiency_level=taker.value("proficiency_level", level, "A1, A2, B1, B2, C1 or C2"),
-        layer=taker.value("layer", layer, "L1, L2, L3 or L4"),
-        sidebar_position=taker.position("sidebar_position"),
-        sidebar_label=taker.text("sidebar_label"),
-        claims=taker.claims,
+        title=values.text("title"),
+        id=values.text("id"),
+        slug=values.text("slug"),
+        description=values.text("description"),
+        module=values.text("module"),
+        chapter=values.number("chapter"),
+        lesson=values.number("lesson"),
+        hardware_tier=values.value("hardware_tier", tier, "1, 2, 3 or 4"),
+        proficiency_level=values.value("proficiency_level", level, "A1, A2, B1, B2, C1 or C2"),
+        layer=values.value("layer", layer, "L1, L2, L3 or L4"),
+        sidebar_position=values.position("sidebar_position"),
+        sidebar_label=values.text("sidebar_label"),
+        claims=values.claims,
     )
-    return front, taker.problems
+    return front, values.problems
 
 
-class _Taker:
-    """Known keys as written, on their way into a FrontMatter; collects what is odd about them."""
+class _KeyValues:
+    """The values of known keys as texts. Converts them for a FrontMatter and collects problems."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.seen: dict[str, tuple[list[str] | None, int]] = {}
+        self.entries: dict[str, tuple[list[str] | None, int]] = {}
         self.problems: list[Problem] = []
         self.claims: dict[str, tuple[str, int]] = {}
 
-    def see(self, name: str, written: list[str] | None, line: int) -> None:
-        first = self.seen.get(name)
+    def add(self, name: str, parts: list[str] | None, line: int) -> None:
+        first = self.entries.get(name)
         if first is None:
-            self.seen[name] = (written, line)
-        elif first[0] != written:
+            self.entries[name] = (parts, line)
+        elif first[0] != parts:
             self.warn(line, f"{name!r} is written twice in the front matter; the first value is taken, remove one")
 
     def warn(self, line: int, message: str) -> None:
         self.problems.append(warning(self.file, line, message))
 
     def text(self, name: str) -> str | None:
-        written, line = self.seen.get(name, ([], 0))
-        if written is None or len(written) > 1:
+        parts, line = self.entries.get(name, ([], 0))
+        if parts is None or len(parts) > 1:
             self.warn(line, f"{name!r} in the front matter is not a single text and is ignored; write one line")
             return None
-        return one_line(written[0]) or None if written else None
+        return one_line(parts[0]) or None if parts else None
 
     def number(self, name: str) -> int | None:
-        written, line = self.seen.get(name, ([], 0))
-        if not written:
+        parts, line = self.entries.get(name, ([], 0))
+        if not parts:
             return None
-        number = whole_number(written[0]) if len(written) == 1 else None
+        number = whole_number(parts[0]) if len(parts) == 1 else None
         if number is None:
-            self.claims[name] = (", ".join(written)[:80], line)
+            self.claims[name] = (", ".join(parts)[:80], line)
         return number
 
     def position(self, name: str) -> float | None:
-        written, _ = self.seen.get(name, ([], 0))
+        parts, _ = self.entries.get(name, ([], 0))
         try:
-            position = float(written[0]) if written and len(written) == 1 else None
+            position = float(parts[0]) if parts and len(parts) == 1 else None
         except ValueError:
             return None
         return position if position is not None and abs(position) < MAX_POSITION else None
 
-    def value(self, name: str, normalise: Callable[[list[str]], T | None], wanted: str) -> T | None:
+    def value(self, name: str, normalise: Callable[[list[str]], T | None], expected: str) -> T | None:
         keys = [name, *(alias for alias, target in _ALIASES.items() if target == name)]
         odd: tuple[str, int] | None = None
         for key in keys:
-            written, line = self.seen.get(key, ([], 0))
-            if written == []:
+            parts, line = self.entries.get(key, ([], 0))
+            if parts == []:
                 continue
-            found = normalise(written) if written is not None else None
-            if found is not None:
-                return found
-            odd = odd or (f"{key!r} is {', '.join(written or ['a nested value'])[:60]!r}", line)
+            result = normalise(parts) if parts is not None else None
+            if result is not None:
+                return result
+            odd = odd or (f"{key!r} is {', '.join(parts or ['a nested value'])[:60]!r}", line)
         if odd:
-            self.warn(odd[1], f"{odd[0]} and is ignored, so the book's default holds; write {wanted}")
+            self.warn(odd[1], f"{odd[0]} and is ignored, so the book's default holds; write {expected}")
         return None

@@ -1,5 +1,5 @@
-"""What a heading says, without its Markdown. Nothing but headings is parsed inline, and only short ones, so that a
-string made to be slow costs nothing."""
+"""Gives the text of headings without their Markdown. Inline Markdown is parsed only in headings, and only in short
+ones, so that a hostile text cannot make it slow."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from markdown_it.token import Token
 
 from lectern.reading.names import one_line
 
-MAX_TITLE = 200  # characters; a longer heading is cut for trails, its line stays whole in the text
-MAX_INDENT, MAX_LEVEL = 3, 6  # CommonMark's
-MAX_INLINE = 400  # characters of a heading that are parsed inline; a longer one is taken as it is written
+MAX_TITLE = 200  # characters; a longer heading is cut in titles and trails, not in the text
+MAX_INDENT, MAX_LEVEL = 3, 6  # the limits of CommonMark
+MAX_INLINE = 400  # characters; a longer heading is not parsed, only its tags are removed
 _MARKUP = re.compile(r"[`*_\[\]<>&!\\~]")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
@@ -24,23 +24,23 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _inline = MarkdownIt("commonmark", {"maxNesting": 20}).enable("strikethrough")
 
 
-def explicit_id(written: str) -> tuple[str, str | None]:
+def explicit_id(heading: str) -> tuple[str, str | None]:
     """A heading without its explicit id, and the id: `Nodes {#n}`, `Nodes {: #n }`, `Nodes {/* #n */}`."""
-    bare = written.rstrip()
+    bare = heading.rstrip()
     if not bare.endswith("}"):
-        return written, None
+        return heading, None
     start = bare.rfind("{")
     match = _ID.fullmatch(bare, start) if start >= 0 and len(bare) - start < MAX_TITLE else None
-    return (bare[:start].rstrip(), match[1]) if match else (written, None)
+    return (bare[:start].rstrip(), match[1]) if match else (heading, None)
 
 
-def heading_text(written: str) -> str:
-    """A heading's words: no emphasis marks, link targets, tags or explicit id."""
-    return one_line(plain(explicit_id(written)[0]), MAX_TITLE)
+def heading_text(heading: str) -> str:
+    """The text of a heading on one line, without emphasis marks, link targets, tags and explicit id."""
+    return one_line(plain(explicit_id(heading)[0]), MAX_TITLE)
 
 
 def atx(line: str) -> str | None:
-    """What an ATX heading says, as written; None for any other line. Plain steps: a regex could be made to crawl."""
+    """The Markdown of an ATX heading; None for any other line. No regex, because a hostile line could make it slow."""
     bare = line.lstrip(" ")
     if len(line) - len(bare) > MAX_INDENT or not bare.startswith("#"):
         return None
@@ -53,36 +53,36 @@ def atx(line: str) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def plain(written: str, *, images: bool = True) -> str:
-    """Inline Markdown as the text that a reader sees; `images` are their descriptions, or nothing."""
-    if not _MARKUP.search(written):
-        return written
-    if len(written) > MAX_INLINE:
-        return _TAG.sub("", written)
-    (token,) = _inline.parseInline(written)
-    return "".join(_seen(child, images=images) for child in token.children or [])
+def plain(markup: str, *, images: bool = True) -> str:
+    """The visible text of inline Markdown, with the descriptions of images if `images`."""
+    if not _MARKUP.search(markup):
+        return markup
+    if len(markup) > MAX_INLINE:
+        return _TAG.sub("", markup)
+    (token,) = _inline.parseInline(markup)
+    return "".join(_visible_text(child, images=images) for child in token.children or [])
 
 
-def _seen(token: Token, *, images: bool) -> str:
+def _visible_text(token: Token, *, images: bool) -> str:
     if token.type in ("text", "code_inline", "text_special"):
         return token.content
     if token.type in ("softbreak", "hardbreak"):
         return " "
     if token.type == "image" and images:
-        return "".join(_seen(child, images=images) for child in token.children or [])
+        return "".join(_visible_text(child, images=images) for child in token.children or [])
     return ""
 
 
 def first_heading(body: str) -> str | None:
-    """The words of the first heading outside code and comments, of any level; None where there is none."""
-    before: list[str] = []  # the paragraph's lines so far; joined only when an underline makes them a heading
+    """The text of the first heading of any level outside code and comments; None if there is none."""
+    before: list[str] = []  # lines of the paragraph so far; an underline would make them a heading
     for line in _prose_lines(body):
-        written = atx(line)
-        if written is None and before and _UNDERLINE.match(line):
-            written = " ".join(before)
-        if written is not None and (words := heading_text(written)):
+        heading = atx(line)
+        if heading is None and before and _UNDERLINE.match(line):
+            heading = " ".join(before)
+        if heading is not None and (words := heading_text(heading)):
             return words
-        paragraph = written is None and line.strip() and not line.startswith("    ") and not _NO_PARAGRAPH.match(line)
+        paragraph = heading is None and line.strip() and not line.startswith("    ") and not _NO_PARAGRAPH.match(line)
         if paragraph:
             before.append(line.strip())
         elif before:

@@ -1,5 +1,5 @@
-"""One lesson: its file read again, cut into sections and chunks, and the chunks named and chained. Pure but for reading
-the file, so lessons can be read in any process and order."""
+"""Reads one lesson: cuts its file into sections and chunks, and gives the chunks ids and links to their neighbours.
+Nothing is shared between lessons, so they can be read in any process and order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lectern.domain.chunks import Chunk, ChunkId, SectionMark, chunk_id, content
 from lectern.reading.blocks import read_body
 from lectern.reading.chunking import Draft, drafts_of
 from lectern.reading.files import lesson_text, read_bytes
-from lectern.reading.problems import Unreadable, error, unforeseen
+from lectern.reading.problems import Unreadable, error, internal_error
 from lectern.reading.rules import DEFAULT_RULES, ReadingRules
 from lectern.reading.sections import sections_of
 
@@ -25,7 +25,7 @@ ARROW = " › "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLesson:
-    """A lesson's chunks, or none and an error that says why."""
+    """The chunks of a lesson; if there are none, an error says why."""
 
     chunks: tuple[Chunk, ...]
     problems: tuple[Problem, ...] = ()
@@ -42,7 +42,7 @@ class FileChanged(Exception):
 def read_lesson(
     folder: Path, source: LessonSource, manifest: Manifest, rules: ReadingRules = DEFAULT_RULES
 ) -> ReadLesson:
-    """Cut a surveyed file into chunks. Raises FileChanged where its bytes are no longer those of the survey."""
+    """Cut a surveyed file into chunks. Raises FileChanged if its bytes have changed since the survey."""
     try:
         raw = read_bytes(folder, source.source_file, rules.max_file_bytes)
     except Unreadable as exc:
@@ -54,7 +54,7 @@ def read_lesson(
     except Unreadable as exc:
         return ReadLesson(chunks=(), problems=(exc.problem(source.source_file),))
     except Exception as exc:  # noqa: BLE001  # one file never stops the others, whatever is in it
-        return ReadLesson(chunks=(), problems=(unforeseen(source.source_file, exc),))
+        return ReadLesson(chunks=(), problems=(internal_error(source.source_file, exc),))
 
 
 def _cut(source: LessonSource, raw: bytes, manifest: Manifest, rules: ReadingRules) -> ReadLesson:
@@ -65,16 +65,16 @@ def _cut(source: LessonSource, raw: bytes, manifest: Manifest, rules: ReadingRul
     if not texts or (len(texts) == 1 and len(texts[0]) < rules.min_chars):
         message = f"the lesson has fewer than {rules.min_chars} characters of text; write more or remove the file"
         return ReadLesson(chunks=(), problems=(error(source.source_file, lesson.body_line + 1, message),))
-    return ReadLesson(chunks=_chained(source, drafts, texts, lesson.body_line))
+    return ReadLesson(chunks=_chunks(source, drafts, texts, lesson.body_line))
 
 
-def _chained(source: LessonSource, drafts: list[Draft], texts: list[str], body_line: int) -> tuple[Chunk, ...]:
+def _chunks(source: LessonSource, drafts: list[Draft], texts: list[str], body_line: int) -> tuple[Chunk, ...]:
     hashes = [content_hash(text) for text in texts]
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     ids: list[ChunkId] = []
     for text_hash in hashes:
-        seen[text_hash] += 1
-        ids.append(chunk_id(source.place, text_hash, seen[text_hash]))
+        occurrences[text_hash] += 1
+        ids.append(chunk_id(source.place, text_hash, occurrences[text_hash]))
     parent = parent_doc_id(source.place)
     return tuple(
         Chunk(
@@ -121,7 +121,7 @@ def _link(source: LessonSource, anchor: str) -> str:
 
 
 def _breadcrumb(source: LessonSource, trail: tuple[str, ...]) -> str:
-    """Module, chapter, lesson, headings; a heading that only repeats the lesson's title is left out."""
+    """Module, chapter, lesson and headings, without a heading that only repeats the lesson's title."""
     steps = [source.module_title, source.chapter_title, *trail]
     if len(trail) > 1 and _words(trail[1]) in _words(trail[0]):
         del steps[3]
@@ -134,5 +134,5 @@ def _words(title: str) -> str:
 
 
 def _fragment(anchor: str) -> str:
-    """An anchor as it stands in a URL: letters of any script stay readable, what would end the URL does not."""
+    """An anchor for a URL: unsafe characters are quoted, letters of any script stay readable."""
     return _UNSAFE.sub(lambda unsafe: quote(unsafe[0]), anchor)

@@ -1,5 +1,5 @@
-"""`lectern.toml`: what the author says of the whole book. Every key is checked, because a misspelt one that is silently
-ignored would index what was to be left out; without the file everything is inferred."""
+"""Reads `lectern.toml`, the author's settings for the whole book. Every key is checked: a misspelt `exclude` that is
+silently ignored would index files that the author left out. Without the file everything is inferred."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lectern.reading.problems import Unreadable
 
 MANIFEST = "lectern.toml"
 MAX_MANIFEST_BYTES = 1024 * 1024
-MAX_LANGUAGE = 35  # characters; what BCP 47 asks software to allow
-_PASSED_OVER = frozenset({"docs", "src", "source", "content", "book", "modules", "site"})
+MAX_LANGUAGE_CHARACTERS = 35  # the length that BCP 47 asks software to allow
+_GENERIC_FOLDERS = frozenset({"docs", "src", "source", "content", "book", "modules", "site"})
 _KEYS = {
     "": ("book_id", "title", "base_url", "site", "exclude", "language", "modules", "defaults", "reader", "limits"),
     "modules": ("slug", "folder", "title"),
@@ -30,7 +30,7 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What the manifest says; None or empty where it is silent, so that the rest can be inferred."""
+    """The values of the manifest; None or empty for those that it does not set, so that they can be inferred."""
 
     book_id: str | None = None
     title: str | None = None
@@ -46,16 +46,16 @@ class Declared:
 
 
 def infer_book_id(folder: Path) -> str:
-    """The nearest folder name that names a book rather than a place where books are kept."""
+    """A book id from the nearest folder whose name is not a generic one such as `docs`."""
     real = folder.resolve()
     for name in (real.name, *(parent.name for parent in real.parents)):
-        if name and name.lower() not in _PASSED_OVER:
+        if name and name.lower() not in _GENERIC_FOLDERS:
             return slugged(name)
     return slugged(real.name or "book")
 
 
 def read_manifest(folder: Path) -> Declared:
-    """The manifest at the book's root, or an empty one. Raises BadManifest, naming the key and what it should be."""
+    """The manifest in the book's folder, or an empty one. Raises BadManifest with the key and what it should be."""
     if not (folder / MANIFEST).is_file():
         return Declared()
     try:
@@ -92,8 +92,8 @@ def _declared(data: dict[str, Any]) -> Declared:
     )
 
 
-def _wrong(key: str, value: object, wanted: str) -> BadManifest:
-    return BadManifest(f"{MANIFEST}: {key} = {value!r:.200} cannot be used; write {wanted}")
+def _wrong(key: str, value: object, expected: str) -> BadManifest:
+    return BadManifest(f"{MANIFEST}: {key} = {value!r:.200} cannot be used; write {expected}")
 
 
 def _check_keys(table: dict[str, Any], name: str) -> None:
@@ -122,10 +122,10 @@ def _text(data: dict[str, Any], key: str, where: str = "") -> str | None:
 
 
 def _title(data: dict[str, Any], where: str = "") -> str | None:
-    written = _text(data, "title", where)
-    if written is not None and not one_line(written):
-        raise _wrong(where + "title", written, "a text in quotes")
-    return one_line(written) if written is not None else None
+    title = _text(data, "title", where)
+    if title is not None and not one_line(title):
+        raise _wrong(where + "title", title, "a text in quotes")
+    return one_line(title) if title is not None else None
 
 
 def _choice(data: dict[str, Any], key: str, allowed: tuple[str, ...], where: str = "") -> str | None:
@@ -138,8 +138,8 @@ def _choice(data: dict[str, Any], key: str, allowed: tuple[str, ...], where: str
 def _number(data: dict[str, Any], key: str, allowed: tuple[int, ...] | range, where: str) -> int | None:
     value = data.get(key)
     if value is not None and (type(value) is not int or value not in allowed):
-        wanted = ", ".join(map(str, allowed)) if isinstance(allowed, tuple) else "a whole number"
-        raise _wrong(where + key, value, wanted)
+        expected = ", ".join(map(str, allowed)) if isinstance(allowed, tuple) else "a whole number"
+        raise _wrong(where + key, value, expected)
     return value
 
 
@@ -160,9 +160,9 @@ def _patterns(data: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _language(data: dict[str, Any]) -> str:
-    """A code with hyphens, whichever way it was written: `en_GB` is `en-GB`."""
+    """The language code with hyphens: `en_GB` becomes `en-GB`."""
     language = (_text(data, "language") or "en").replace("_", "-")
-    if len(language) > MAX_LANGUAGE or not all(part.isalnum() for part in language.split("-")):
+    if len(language) > MAX_LANGUAGE_CHARACTERS or not all(part.isalnum() for part in language.split("-")):
         raise _wrong("language", language, 'a language code such as "en"')
     return language
 
@@ -181,7 +181,7 @@ def _modules(data: dict[str, Any]) -> tuple[ModuleInfo, ...]:
         slug = slugged(slug or folder.rsplit("/", 1)[-1])
         if ".." in folder.split("/"):
             raise _wrong("modules.folder", folder, "a folder inside the book")
-        if any(slug == other.slug or folder == other.folder for other in modules):
+        if any(slug == module.slug or folder == module.folder for module in modules):
             raise BadManifest(f"{MANIFEST}: two [[modules]] tables have slug {slug!r} or folder {folder!r}; remove one")
         modules.append(ModuleInfo(slug=slug, folder=folder, title=_title(table, "modules.") or ""))
     return tuple(modules)

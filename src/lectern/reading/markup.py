@@ -1,13 +1,13 @@
-"""What a reader never sees, taken out: comments, JSX and HTML tags, MDX imports and exports. The words inside tags
-stay, code is left alone, and every line keeps its number, so that a chunk can say where it came from.
+"""Removes markup that readers of a page do not see: comments, JSX and HTML tags, MDX imports and exports. The text
+between tags stays, code is not changed, and each line keeps its number, so that a chunk can name its lines.
 
-All look-ahead is paid from one budget, so a file made of openings that never close takes linear time.
+All look-ahead is limited by one budget, so a file with many openings that never close takes linear time.
 
-JSX and HTML tags. `<Tabs>`, `<img src="a>b"/>` and `<Quiz items={[{q: "2 > 1"}]} />` are tags; `<topic>` in a
-command, `vector<int>` and `a <b` are words and stay.
+JSX and HTML tags: `<Tabs>`, `<img src="a>b"/>` and `<Quiz items={[{q: "2 > 1"}]} />` are tags; `<topic>` in a
+command, `vector<int>` and `a <b` are text and stay.
 
-Words in a component's attributes. A quiz keeps its questions there, a tab its label, a card its title: the tag goes,
-but what its component shows a reader stays. Names, classes, links and styles are not words.
+Text in attributes: a quiz has its questions there, a tab its label, a card its title. The tag is removed, but the
+text that its component shows stays. Names, classes, links and styles are no text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAME = re.compile(r"</?([A-Za-z][\w.:-]*)|</?(?=>)|<[!?](?=[A-Za-z])")
 _CLOSERS = re.compile(r"</([A-Za-z][\w.:-]*)\s*>")
 _STOPS = re.compile(r"[<>{\"'=]|\n[ \t]*\n")
 _BRACES = re.compile(r"[{}()\[\]'\"`]|//|/\*")
-_STRING_END = {  # possessive: no memory for ways back, however long the string
+_STRING_END = {  # possessive quantifiers: no memory for backtracking in a long string
     '"': re.compile(r'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'),
     "'": re.compile(r"[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'"),
     "`": re.compile(r"[^`\\]*+(?:\\.[^`\\]*+)*+`", re.DOTALL),
@@ -37,18 +37,18 @@ _HTML = _INLINE | frozenset(
     "table tbody td template textarea tfoot th thead title tr track ul video path g rect circle line polyline polygon "
     "ellipse text tspan defs use math mi mo mn mrow mfrac msup msub".split()
 )
-_SPARE = 200_000  # look-ahead that any file may spend, besides twice its length
+_SPARE_BUDGET = 200_000  # characters of look-ahead for each file, besides twice its length
 _TOKEN = re.compile(
     r"(?P<key>[A-Za-z_$][\w$-]*)\s*(?P<sign>[=:])|(?P<open>[\[{(])|(?P<close>[\]})])"
     r"|(?P<text>\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|`[^`\\]*+(?:\\.[^`\\]*+)*+`)",
     re.DOTALL,
 )
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_UNSEEN = frozenset(
+_HIDDEN_ATTRIBUTES = frozenset(
     "style sx class className css id key ref src srcSet sizes href to url path d viewBox transform points width height "
     "value groupId queryString lang language mdxType components".split()
 )
-_SEEN = frozenset(
+_VISIBLE_ATTRIBUTES = frozenset(
     "title label caption summary question answer explanation description heading header subtitle text alt option hint "
     "term definition content message prompt".split()
 )
@@ -63,7 +63,7 @@ _BLANK = re.compile(r"\n[ \t]*(?:\n|$)")
 _TICKS = re.compile(r"`+")
 _WORD = re.compile(r"\S")
 _PRE_END = "</pre>"
-_HEADING = re.compile(r"\n[ \t]*\n {0,3}#{1,6}[ \t]")  # a formula has no sections: its $$ was never closed
+_HEADING = re.compile(r"\n[ \t]*\n {0,3}#{1,6}[ \t]")  # a heading after $$ shows that the $$ is no formula
 _EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|class|async|type|interface|enum)\b|export\s*[{*]")
 _IMPORT = re.compile(r"import\s*(?:(?:type\s+)?[\w$*{][\w$*{},\s]*\bfrom\s*)?$")
 _HEADING_ID = re.compile(r"\{/\*[ \t]*#[^\s*{}]{1,200}[ \t]*\*/\}[ \t]*$", re.MULTILINE)
@@ -73,33 +73,34 @@ MAX_IMPORT = 2000
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One tag in a text."""
+    """A tag in a text."""
 
     name: str
     end: int
     closing: bool
     alone: bool  # ends in />
-    inline: bool  # taken out, it leaves no gap between words: H<sub>2</sub>O
+    inline: bool  # no space replaces it: H<sub>2</sub>O
     component: bool  # a JSX component
 
 
 class TagScanner:
-    """Finds where tags end. What it looks at in vain is paid from a budget; without one only simple tags are seen."""
+    """Finds the ends of tags. Characters that are searched in vain are taken from a budget; when it is used up, no
+    further tags are found."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.budget = 2 * len(text) + _SPARE
+        self.budget = 2 * len(text) + _SPARE_BUDGET
         self._closers: frozenset[str] | None = None
 
     @property
     def closers(self) -> frozenset[str]:
-        """Names that are closed somewhere: those are tags even where they look like a placeholder."""
+        """Names with a closing tag in the text; these are tags even if they look like a placeholder."""
         if self._closers is None:
             self._closers = frozenset(_CLOSERS.findall(self.text))
         return self._closers
 
     def at(self, start: int) -> Tag | None:
-        """The tag that begins at `start`, or None where `<` is just a character."""
+        """The tag that begins at `start`, or None if `<` is only a character."""
         match = _NAME.match(self.text, start)
         if match is None:
             return None
@@ -123,7 +124,7 @@ class TagScanner:
         return name[0].isupper() and not glued and len(name) > 1
 
     def _end(self, at: int) -> tuple[int, bool]:
-        """Where the tag ends whose name ends at `at`, or -1; and whether it has attributes with values."""
+        """The end of the tag whose name ends at `at`, or -1; and whether it has attributes with values."""
         marked, begin = False, at
         while self.budget > 0 and (stop := _STOPS.search(self.text, at)):
             at = stop.end()
@@ -144,7 +145,8 @@ class TagScanner:
         return -1, False
 
     def _balanced(self, at: int) -> int:
-        """After the brace that closes the one before `at`; strings count first, and if that fails, braces alone."""
+        """The position after the brace that closes the one before `at`. Strings are skipped first; if that fails, only
+        braces count."""
         end = self._close(at, strings=True)
         return end if end >= 0 else self._close(at, strings=False)
 
@@ -152,22 +154,23 @@ class TagScanner:
         depth, begin = 1, at
         while self.budget > 0 and (match := _BRACES.search(self.text, at)):
             at = match.end()
-            what = match[0]
-            if what == "{":
+            sign = match[0]
+            if sign == "{":
                 depth += 1
-            elif what == "}":
+            elif sign == "}":
                 depth -= 1
                 if not depth:
                     return at
             elif strings:
-                at = self._after_string(what, at)
+                at = self._after_string(sign, at)
             if at - begin > self.budget:
                 break
         self.budget -= at - begin
         return -1
 
     def _after_string(self, opening: str, at: int) -> int:
-        """After the string or comment that `opening` begins; right here where it never ends, which is paid for."""
+        """The position after the string or comment that `opening` begins. If it never ends, `at`, and the search is
+        taken from the budget."""
         if opening in _STRING_END:
             match = _STRING_END[opening].match(self.text, at)
             end = match.end() if match else -1
@@ -183,34 +186,35 @@ class TagScanner:
         return end
 
     def statement_end(self, start: int, block_end: int) -> int:
-        """Where a JavaScript statement ends: at the block's end, or later where its brackets are still open."""
+        """The end of a JavaScript statement: the end of the block, or later if its brackets are still open; -1 if they
+        are never closed."""
         depth, at = 0, start
         while self.budget > 0:
-            limit = block_end if depth <= 0 else len(self.text)  # with no bracket open, what follows is of no concern
+            limit = block_end if depth <= 0 else len(self.text)  # the rest matters only while a bracket is open
             match = _BRACES.search(self.text, at, limit)
             if match is None and depth <= 0:
                 return block_end
             if match is None:
                 break
             at = match.end()
-            what = match[0]
-            if what in "{([":
+            sign = match[0]
+            if sign in "{([":
                 depth += 1
-            elif what in "})]":
+            elif sign in "})]":
                 depth -= 1
                 if depth <= 0 and at >= block_end:
                     line_end = self.text.find("\n", at)
                     return len(self.text) if line_end < 0 else line_end
             else:
-                at = self._after_string(what, at)
+                at = self._after_string(sign, at)
         self.budget -= at - start
         return block_end if depth <= 0 else -1
 
 
-def spoken(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Spans, within a component's tag, of the texts that a reader would see; quotes not included."""
-    found: list[tuple[int, int]] = []
-    inside: list[str] = []  # brackets around, innermost last
+def visible_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The spans of texts in a component's tag that a reader sees, without their quotes."""
+    spans: list[tuple[int, int]] = []
+    inside: list[str] = []  # open brackets, innermost last
     attribute = key = ""
     for token in _TOKEN.finditer(text, start, end):
         kind = token.lastgroup
@@ -224,43 +228,47 @@ def spoken(text: str, start: int, end: int) -> list[tuple[int, int]]:
             if inside:
                 inside.pop()
             key = ""
-        elif _shown(token[0][1:-1], attribute, key, in_list=bool(inside) and inside[-1] == "["):
-            found.append((token.start() + 1, token.end() - 1))
-    return found
+        elif _is_visible(token[0][1:-1], attribute, key, in_list=bool(inside) and inside[-1] == "["):
+            spans.append((token.start() + 1, token.end() - 1))
+    return spans
 
 
-def _shown(words: str, attribute: str, key: str, *, in_list: bool) -> bool:
-    if attribute in _UNSEEN or key in _UNSEEN or (attribute[:2] == "on" and attribute[2:3].isupper()):
+def _is_visible(words: str, attribute: str, key: str, *, in_list: bool) -> bool:
+    if (
+        attribute in _HIDDEN_ATTRIBUTES
+        or key in _HIDDEN_ATTRIBUTES
+        or (attribute[:2] == "on" and attribute[2:3].isupper())
+    ):
         return False
     if not _LETTERS.search(words):
         return in_list and bool(words.strip())
-    return key in _SEEN or in_list or len(words.split()) > 1
+    return key in _VISIBLE_ATTRIBUTES or in_list or len(words.split()) > 1
 
 
 @dataclass(slots=True)
 class Cleaned:
-    """A text with the same lines, less what nobody sees."""
+    """A text without invisible markup, with the same number of lines."""
 
     text: str
-    removed: list[Span]  # in the text before
-    maths: list[Span]  # formulas, in the text before
-    raw: list[Span]  # <pre> and the words of components, in the text before: no heading or list begins inside
-    components: bool  # JSX or ESM was found: the file is MDX, whatever its name
+    removals: list[Span]  # spans of the original text
+    maths: list[Span]  # formulas in the original text
+    raw: list[Span]  # <pre> and texts of components in the original text: no heading or list begins inside
+    components: bool  # the text has JSX or ESM, so it is MDX
 
 
 def clean(text: str, code: list[Span]) -> Cleaned:
-    """Take out what is not for readers. `code` are the character spans of code blocks, in order."""
+    """Remove invisible markup from a text. `code` are the character spans of code blocks, in order."""
     scan = _Scan(text, code)
     scan.run()
     return Cleaned(
-        _without(text, scan.removed), [span[:2] for span in scan.removed], scan.maths, scan.raw, scan.components
+        _without(text, scan.removals), [span[:2] for span in scan.removals], scan.maths, scan.raw, scan.components
     )
 
 
-def _without(text: str, removed: list[tuple[int, int, str]]) -> str:
+def _without(text: str, removals: list[tuple[int, int, str]]) -> str:
     out: list[str] = []
     at = 0
-    for start, end, joint in removed:
+    for start, end, joint in removals:
         out.append(text[at:start])
         lines = text.count("\n", start, end)
         if lines:
@@ -273,19 +281,19 @@ def _without(text: str, removed: list[tuple[int, int, str]]) -> str:
 
 
 class _Scan:
-    """One pass over a text, left to right; everything it passes is either kept or in `removed`."""
+    """One pass over a text from left to right; `removals` are the spans to remove."""
 
     def __init__(self, text: str, code: list[Span]) -> None:
         self.text, self.code = text, code
         self.code_starts = [start for start, _ in code]
-        self.removed: list[tuple[int, int, str]] = []
+        self.removals: list[tuple[int, int, str]] = []
         self.maths: list[Span] = []
         self.raw: list[Span] = []
         self.tags = TagScanner(text)
         self.ticks_until = -1  # end of the paragraph that `ticks` describes
         self.ticks: dict[int, list[int]] = {}
-        self.ahead: dict[str, int] = {}  # where closers were last found; past the end for those that do not come again
-        self.heading_ahead = 0, 0  # the heading that was last looked for
+        self.ahead: dict[str, int] = {}  # the next position of each closer; past the end if there is none
+        self.heading_ahead = 0, 0  # the next heading
         self.word_ahead = -1, 0  # a removed span's end, and where the first word after it begins
         self.components = False
 
@@ -314,17 +322,17 @@ class _Scan:
         return self._drop(start, self._find("-->", end), end)
 
     def _after_mdx_comment(self, start: int, end: int) -> int:
-        named = _HEADING_ID.match(self.text, start)  # ## Nodes {/* #nodes */}
-        return named.end() if named else self._drop(start, self._find("*/}", end), end)
+        heading_id = _HEADING_ID.match(self.text, start)  # ## Nodes {/* #nodes */}
+        return heading_id.end() if heading_id else self._drop(start, self._find("*/}", end), end)
 
     def _find(self, closer: str, at: int) -> int:
-        """Where `closer` ends, or -1. What was found once is remembered until it is passed, so that any number of
-        openings before one closer cost one look."""
-        found = self.ahead.get(closer, -1)
-        if found < at:
-            found = self.text.find(closer, at)
-            self.ahead[closer] = found = len(self.text) if found < 0 else found
-        return found + len(closer) if found < len(self.text) else -1
+        """The end of the next `closer`, or -1. Its position is cached, so that many openings before one closer cost one
+        search."""
+        position = self.ahead.get(closer, -1)
+        if position < at:
+            position = self.text.find(closer, at)
+            self.ahead[closer] = position = len(self.text) if position < 0 else position
+        return position + len(closer) if position < len(self.text) else -1
 
     def _heading_within(self, start: int, end: int) -> bool:
         if self.heading_ahead[0] < start:
@@ -335,11 +343,11 @@ class _Scan:
     def _drop(self, start: int, end: int, otherwise: int, joint: str = " ") -> int:
         if end < 0:
             return otherwise
-        self.removed.append((start, end, joint))
+        self.removals.append((start, end, joint))
         return end
 
     def _after_ticks(self, start: int, end: int) -> int:
-        """Code spans are found as Markdown finds them: the next run of as many backticks in the same paragraph."""
+        """The end of a code span: after the next run of as many backticks in the same paragraph, as in Markdown."""
         if start >= self.ticks_until:
             blank = _BLANK.search(self.text, start)
             self.ticks_until = blank.start() if blank else len(self.text)
@@ -362,7 +370,7 @@ class _Scan:
         return close
 
     def _after_esm(self, start: int, end: int) -> int:
-        """MDX imports and exports stand at the beginning of a block; prose that begins with the word does not match."""
+        """Remove an MDX import or export at the beginning of a block. Prose that begins with the word stays."""
         line_before = self.text[self.text.rfind("\n", 0, max(start - 1, 0)) + 1 : max(start - 1, 0)]
         if line_before.strip() and not self._follows_removed(start):
             return end
@@ -370,13 +378,13 @@ class _Scan:
         if stop < 0:
             return end
         self.components = True
-        self.removed.append((start, stop, ""))
+        self.removals.append((start, stop, ""))
         return stop
 
     def _follows_removed(self, start: int) -> bool:
-        if not self.removed:
+        if not self.removals:
             return False
-        end = self.removed[-1][1]
+        end = self.removals[-1][1]
         if self.word_ahead[0] != end:
             word = _WORD.search(self.text, end)
             self.word_ahead = end, word.start() if word else len(self.text)
@@ -421,17 +429,17 @@ class _Scan:
         return tag.end
 
     def _drop_tag(self, start: int, tag: Tag) -> None:
-        kept = spoken(self.text, start, tag.end) if tag.component and not tag.closing else []
-        if kept and self._begins_line(start):
+        visible = visible_spans(self.text, start, tag.end) if tag.component and not tag.closing else []
+        if visible and self._begins_line(start):
             self.raw.append((start, tag.end))
         at = start
-        for first, last in kept:
-            self.removed.append((at, first, " "))
+        for first, last in visible:
+            self.removals.append((at, first, " "))
             at = last
-        self.removed.append((at, tag.end, "" if tag.inline else " "))
+        self.removals.append((at, tag.end, "" if tag.inline else " "))
 
     def _begins_line(self, at: int) -> bool:
-        """Whether nothing but white space stands before it; looks no further back than that."""
+        """Whether only white space comes before a position on its line."""
         while at and self.text[at - 1] != "\n" and self.text[at - 1].isspace():
             at -= 1
         return at == 0 or self.text[at - 1] == "\n"

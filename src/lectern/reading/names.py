@@ -1,11 +1,13 @@
-"""Slugs: lower-case letters of any script, digits and hyphens, at most 64. No colon can enter an id through one.
+"""Slugs, titles and numbers from the names of files and folders.
 
-Titles and labels as others wrote them, made fit to be stored and shown: one line, printable, of bounded length.
-Every title that enters a book passes here, because each is repeated in every chunk below it, and one lone surrogate
-from a JSON file would stop the index in the middle of its work.
+Slugs have lower-case letters of any script, digits and hyphens, at most 64 characters. They have no colon, which
+separates the parts of an id.
 
-Numbers in names. A leading number counts (`03-nodes`), or one after a word that numbers things (`chapter-26-x`);
-a digit elsewhere does not (`ros2-nodes`, `3d-vision`), or half of a real book ends up in the wrong place.
+Titles and labels are put on one line, without control characters, and cut to a limit. They are repeated in every chunk
+below them, and a lone surrogate from a JSON file would make the index fail.
+
+A number in a name counts if it is at the beginning (`03-nodes`) or after a word such as chapter (`chapter-26-x`).
+Other digits do not count (`ros2-nodes`, `3d-vision`), because they would put many lessons in the wrong place.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ import unicodedata
 from functools import lru_cache
 
 MAX_SLUG = 64
-MAX_TEXT = 300  # characters of a title or label; more is a mistake and would be repeated in every chunk
-_UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # white space, control characters, halves of characters
+MAX_TEXT = 300  # characters of a title or label, which is repeated in every chunk
+_UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # white space, control characters, lone surrogates
 _LEADING = re.compile(r"\s*(\d{1,9})(?:[.](\d{1,9}))?(?=$|[-_.\s)])")
 _WORDED = re.compile(
     r"(?<![^\W\d_])(part|module|chapter|lesson|unit|week|day)s?[-_.\s#]*(\d{1,9})(?![^\W_])|^(ch)[-_.]?(\d{1,9})(?![^\W_])",
@@ -27,9 +29,9 @@ _AFTER = re.compile(r"[-_.\s]+(\d{1,9})(?=$|[-_.\s])")
 _JUNK = re.compile(r"^[-_.:\s)]+|[-_.:\s(]+$")
 
 
-@lru_cache(maxsize=4096)  # a book has few names and asks for them often
+@lru_cache(maxsize=4096)  # a book has few names, and they are needed often
 def slugged(name: str) -> str:
-    """The slug of any name; a name without a letter or digit gets one made of its hash, so none is ever empty."""
+    """The slug of a name. A name without letters and digits gets a slug from its hash, so a slug is never empty."""
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).lower())
     out: list[str] = []
     for char in plain:
@@ -40,7 +42,7 @@ def slugged(name: str) -> str:
     slug = "".join(out).strip("-")
     if not slug:
         return f"x-{_mark(name)}"
-    if len(slug) > MAX_SLUG:  # cut names would meet; the hash keeps them apart
+    if len(slug) > MAX_SLUG:  # long names could become equal when cut; the hash tells them apart
         return f"{slug[: MAX_SLUG - 9].rstrip('-')}-{_mark(name)}"
     return slug
 
@@ -49,39 +51,40 @@ def _mark(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def one_line(written: str, limit: int = MAX_TEXT) -> str:
-    """The words on one line, cut to the limit; "" where there are none."""
-    words = _UNFIT.sub(" ", written).strip()
+def one_line(text: str, limit: int = MAX_TEXT) -> str:
+    """The text on one line, cut to the limit; "" if it has no words."""
+    words = _UNFIT.sub(" ", text).strip()
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 
 def leading_number(name: str) -> int | None:
-    """The number that a name begins with."""
+    """The number at the beginning of a name; None if there is none."""
     match = _LEADING.match(name)
     return int(match[1]) if match else None
 
 
 def worded_numbers(name: str) -> dict[str, int]:
-    """Numbers after part, module, chapter, lesson, unit, week, day (first of each); `ch01-02`: chapter 1, lesson 2."""
-    found: dict[str, int] = {}
+    """The first number after each of part, module, chapter, lesson, unit, week, day; `ch01-02` is chapter 1, lesson
+    2."""
+    numbers: dict[str, int] = {}
     for match in _WORDED.finditer(name):
         word = (match[1] or "chapter").lower()
-        found.setdefault(word, int(match[2] or match[4]))
+        numbers.setdefault(word, int(match[2] or match[4]))
         after = _AFTER.match(name, match.end()) if match[3] else None
         if after:
-            found.setdefault("lesson", int(after[1]))
-    return found
+            numbers.setdefault("lesson", int(after[1]))
+    return numbers
 
 
 def folder_number(name: str) -> int | None:
-    """The number of a chapter's folder."""
+    """The number in the name of a chapter's folder; None if there is none."""
     number = leading_number(name)
     return number if number is not None else next(iter(worded_numbers(name).values()), None)
 
 
 def lesson_number(name: str, chapter: int | None) -> int | None:
-    """The number of a lesson's file within its chapter. `2.3-x` is lesson 3 of chapter 2, and `chapter-2-quiz` in
-    chapter 2 says nothing about the lesson."""
+    """The number of a lesson's file within its chapter; None if the name gives none. `2.3-x` is lesson 3 of chapter 2,
+    and `chapter-2-quiz` in chapter 2 gives no lesson."""
     if match := _LEADING.match(name):
         return int(match[2]) if match[2] and int(match[1]) == chapter else int(match[1])
     words = worded_numbers(name)
@@ -92,7 +95,8 @@ def lesson_number(name: str, chapter: int | None) -> int | None:
 
 
 def without_number(name: str) -> str:
-    """A name for people: no number, no word that numbers, spaces for separators; `chapter-3` alone is `Chapter 3`."""
+    """A title from a name, without number and numbered word, with spaces for separators; `chapter-3` becomes `Chapter
+    3`."""
     bare = name
     if match := _LEADING.match(bare):
         bare = bare[match.end() :]

@@ -1,12 +1,12 @@
-"""Where each lesson stands: module, chapter, lesson. Worked out for the whole folder at once, because a number that a
-name does not give comes from the order of its neighbours. No file is dropped for its place: two with the same one keep
-both, the later told apart by its path.
+"""Finds the place of each lesson: module, chapter, lesson. All files are placed together, because a number that a name
+does not give comes from the order of its neighbours. No file is dropped for its place: if two files have the same one,
+both stay, and the path of the later one is added to its place.
 
-A file's folders read as levels of the book: module, chapter, lesson. Folders that only wrap the book are stepped
-over; the first level below them are its modules, the second its chapters, and what lies deeper belongs to a chapter.
+The folders of a file are the levels of the book. Wrapper folders around the book are skipped; the first level below
+them are the modules, the second the chapters, and deeper folders belong to their chapter.
 
-Titles for people: of the book, its modules, chapters and lessons. The overview's own title comes first, then the
-site's label, then the name without its number.
+The titles of the book, its modules, chapters and lessons come from the overview page first, then from the site's
+label, then from the name without its number.
 """
 
 from __future__ import annotations
@@ -25,56 +25,57 @@ from lectern.reading.sites import SiteFacts
 
 WRAPPERS = frozenset({"docs", "src", "content"})
 _OVERVIEWS = frozenset({"readme", "index", "_index"})
-_NO_POSITION = 1e9  # after every position
+_NO_POSITION = 1e9  # sorts after all positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """Where a file lies. Folders are POSIX paths from the book's folder."""
+    """The location of a file in the book. Folders are POSIX paths from the book's folder."""
 
     file: str
     module: str  # slug
-    module_folder: str  # for the module `main`, the folder that the book begins in
-    chapter_folder: str | None  # None: the file lies straight in its module
-    below: str  # folders between the chapter's and the file, "" for none
-    name: str  # the file's, without its extension
+    module_folder: str  # for the module `main`, the innermost wrapper folder
+    chapter_folder: str | None  # None: the file is directly in its module's folder
+    below: str  # folders between the chapter's folder and the file, "" for none
+    name: str  # file name without extension
 
     @property
     def folder(self) -> str:
-        """The file's own folder."""
+        """The folder of the file."""
         return self.file.rpartition("/")[0]
 
     @property
     def overview(self) -> bool:
-        """Whether the file speaks for its folder: README, index, or (as Docusaurus has it) named like the folder."""
-        name, own = self.name.lower(), self.folder.rpartition("/")[2].lower()
-        return name in _OVERVIEWS or (bool(own) and name == own)
+        """Whether the file is the overview of its folder: README, index, or (in Docusaurus) with the folder's name."""
+        name, folder_name = self.name.lower(), self.folder.rpartition("/")[2].lower()
+        return name in _OVERVIEWS or (bool(folder_name) and name == folder_name)
 
 
 def spots_of(files: list[str], declared: Declared) -> Iterator[Spot]:
-    """A spot for every file."""
+    """The location of every file."""
     modules = {module.folder: module.slug for module in declared.modules}
     wrapped = _wrapping(files, modules)
     for file in files:
         steps = file.split("/")
         depth = min(wrapped.get(steps[0], 0), len(steps) - 1)
-        module, taken = _declared_module(steps, depth, modules)
+        module, module_depth = _declared_module(steps, depth, modules)
         if module is None:
             inside = steps[depth:-1]
-            module, taken = (slugged(inside[0]), depth + 1) if inside else (MAIN_MODULE, depth)
-        chapter = steps[taken:-1][:1]
+            module, module_depth = (slugged(inside[0]), depth + 1) if inside else (MAIN_MODULE, depth)
+        chapter = steps[module_depth:-1][:1]
         yield Spot(
             file=file,
             module=module,
-            module_folder="/".join(steps[:taken]),
-            chapter_folder="/".join([*steps[:taken], *chapter]) if chapter else None,
-            below="/".join(steps[taken + 1 : -1]),
+            module_folder="/".join(steps[:module_depth]),
+            chapter_folder="/".join([*steps[:module_depth], *chapter]) if chapter else None,
+            below="/".join(steps[module_depth + 1 : -1]),
             name=steps[-1].rpartition(".")[0],
         )
 
 
 def _declared_module(steps: list[str], depth: int, modules: dict[str, str]) -> tuple[str | None, int]:
-    """A module that the manifest names by its folder, seen from the book's folder or from where wrapping ones end."""
+    """The slug and depth of a module that the manifest names by its folder. The folder counts from the book's folder or
+    from the innermost wrapper folder."""
     for start in dict.fromkeys((0, depth)):
         for end in range(len(steps) - 1, start, -1):
             if (slug := modules.get("/".join(steps[start:end]))) is not None:
@@ -83,8 +84,8 @@ def _declared_module(steps: list[str], depth: int, modules: dict[str, str]) -> t
 
 
 def _wrapping(files: list[str], modules: dict[str, str]) -> dict[str, int]:
-    """By first folder, how many folders to step over: docs, src, content, and one that holds the whole book (once, and
-    unless it is a module by the manifest or by its number)."""
+    """The number of wrapper folders to skip, by top folder. Wrappers are docs, src, content, and one folder that
+    contains the whole book, unless it is a module by the manifest or by its number."""
     skipped: dict[str, int] = {}
     for top in {file.split("/")[0] for file in files if "/" in file}:
         if top in modules:
@@ -99,7 +100,7 @@ def _wrapping(files: list[str], modules: dict[str, str]) -> dict[str, int]:
 
 
 def _only_top(files: list[str]) -> str:
-    """The folder that all these files lie in, or ""."""
+    """The top folder that all these files are in, or ""."""
     tops = {file.split("/")[0] if "/" in file else "" for file in files}
     return tops.pop() if len(tops) == 1 else ""
 
@@ -110,8 +111,8 @@ def _lone_top(files: list[str], modules: dict[str, str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """The outcome for the whole folder, by file."""
+class Placement:
+    """The places of all files, by file, and the problems."""
 
     spots: dict[str, Spot]
     places: dict[str, LessonPlace]
@@ -120,18 +121,18 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A file on its way to its place."""
+    """A file with its location, front matter and module."""
 
     spot: Spot
     front: FrontMatter
     module: str
 
 
-def place_all(book_id: str, fronts: dict[str, FrontMatter], declared: Declared, facts: SiteFacts) -> Placed:
-    """Places for every file; `fronts` has the front matter of each, in path order."""
+def place_all(book_id: str, fronts: dict[str, FrontMatter], declared: Declared, facts: SiteFacts) -> Placement:
+    """Find the places of all files; `fronts` has the front matter of each, in path order."""
     spots = {spot.file: spot for spot in spots_of(list(fronts), declared)}
-    known = {spot.module for spot in spots.values()} | {module.slug for module in declared.modules}
-    pages = [_Page(spot, fronts[file], _module_of(spot, fronts[file], known)) for file, spot in spots.items()]
+    modules = {spot.module for spot in spots.values()} | {module.slug for module in declared.modules}
+    pages = [_Page(spot, fronts[file], _module_of(spot, fronts[file], modules)) for file, spot in spots.items()]
     folders = _chapter_folders(pages, facts)
     chapters = {page.spot.file: _chapter_of(page, folders) for page in pages}
     lessons = _lesson_numbers(pages, chapters, facts)
@@ -147,39 +148,39 @@ def place_all(book_id: str, fronts: dict[str, FrontMatter], declared: Declared, 
         problems += _doubts(page, key, declared)
         if double:
             problems.append(_doubled(file, owner, key))
-    return Placed(spots, places, problems)
+    return Placement(spots, places, problems)
 
 
-def _module_of(spot: Spot, front: FrontMatter, known: set[str]) -> str:
-    """The folder decides; front matter may name another module that the book has."""
-    said = slugged(front.module) if front.module else ""
-    return said if said in known else spot.module
+def _module_of(spot: Spot, front: FrontMatter, modules: set[str]) -> str:
+    """The module of the folder, unless the front matter names another module of the book."""
+    slug = slugged(front.module) if front.module else ""
+    return slug if slug in modules else spot.module
 
 
 def _chapter_folders(pages: list[_Page], facts: SiteFacts) -> dict[str, int]:
-    """A number for each chapter folder: its name's, else the site's position, else the next after its neighbours."""
+    """The number of each chapter folder: from its name, else the site's position, else the next after the others."""
     inside: dict[str, set[str]] = defaultdict(set)
-    taken: dict[str, set[int]] = defaultdict(set)
+    reserved: dict[str, set[int]] = defaultdict(set)
     positions = dict(facts.positions)
     for page in pages:
         spot = page.spot
         if spot.chapter_folder is None:
-            taken[spot.module_folder] |= {_chapter_in_name(spot)} - {0}
+            reserved[spot.module_folder] |= {_chapter_in_name(spot)} - {0}
             continue
         inside[spot.module_folder].add(spot.chapter_folder)
         if spot.folder == spot.chapter_folder and spot.overview and page.front.sidebar_position is not None:
             positions.setdefault(spot.chapter_folder, page.front.sidebar_position)
     ranks = _folder_ranks(facts)
     numbers: dict[str, int] = {}
-    for module, found in inside.items():
-        folders = sorted(found, key=natural)
-        named = {folder: folder_number(folder.rpartition("/")[2]) for folder in folders}
-        numbers |= _numbered(named, positions, ranks, taken[module])
+    for module, names in inside.items():
+        folders = sorted(names, key=natural)
+        explicit = {folder: folder_number(folder.rpartition("/")[2]) for folder in folders}
+        numbers |= _numbered(explicit, positions, ranks, reserved[module])
     return numbers
 
 
 def _folder_ranks(facts: SiteFacts) -> dict[str, int]:
-    """A folder stands where the first of its files does."""
+    """The rank of each folder, which is that of its first file."""
     ranks: dict[str, int] = {}
     for file, rank in facts.order.items():
         folder = file.rpartition("/")[0]
@@ -190,23 +191,24 @@ def _folder_ranks(facts: SiteFacts) -> dict[str, int]:
 
 
 def _numbered(
-    named: dict[str, int | None], positions: dict[str, float], ranks: dict[str, int], taken: set[int]
+    explicit: dict[str, int | None], positions: dict[str, float], ranks: dict[str, int], reserved: set[int]
 ) -> dict[str, int]:
-    """Numbers for items in path order: named ones first, then free positions, then onwards in the site's order."""
-    numbers = {item: number for item, number in named.items() if number is not None}
-    used = taken | set(numbers.values())
+    """Number the items: explicit numbers first, then positions that are free, then the next numbers in the site's
+    order."""
+    numbers = {item: number for item, number in explicit.items() if number is not None}
+    in_use = reserved | set(numbers.values())
     waiting: list[str] = []
-    for item in named:
+    for item in explicit:
         position = positions.get(item, 0.0)
         if item in numbers:
             continue
-        if position >= 1 and position.is_integer() and int(position) not in used:
+        if position >= 1 and position.is_integer() and int(position) not in in_use:
             numbers[item] = int(position)
-            used.add(numbers[item])
+            in_use.add(numbers[item])
         else:
             waiting.append(item)
     waiting.sort(key=lambda item: (ranks.get(item, len(ranks)), positions.get(item, _NO_POSITION)))  # stable: by path
-    last = max(used, default=0)
+    last = max(in_use, default=0)
     return numbers | {item: last + offset for offset, item in enumerate(waiting, 1)}
 
 
@@ -219,7 +221,7 @@ def _chapter_of(page: _Page, folders: dict[str, int]) -> int:
 
 
 def _chapter_in_name(spot: Spot) -> int:
-    """`chapter-26-x.md` straight in a module is chapter 26; 0 for a file that names none."""
+    """The chapter in a file's name: `chapter-26-x.md` directly in a module is chapter 26; 0 if it names none."""
     return worded_numbers(spot.name).get("chapter", 0) if leading_number(spot.name) is None else 0
 
 
@@ -229,14 +231,14 @@ def _lesson_numbers(pages: list[_Page], chapters: dict[str, int], facts: SiteFac
         groups[page.module, chapters[page.spot.file]].append(page)
     numbers: dict[str, int] = {}
     for (_, chapter), group in groups.items():
-        named = {page.spot.file: _named_lesson(page, chapter) for page in group}
+        explicit = {page.spot.file: _explicit_lesson(page, chapter) for page in group}
         positions = {page.spot.file: at for page in group if (at := page.front.sidebar_position) is not None}
-        numbers |= _numbered(named, positions, facts.order, set())
+        numbers |= _numbered(explicit, positions, facts.order, set())
     return numbers
 
 
-def _named_lesson(page: _Page, chapter: int) -> int | None:
-    """What front matter or the name says; 0 for an overview and for a chapter that is one file."""
+def _explicit_lesson(page: _Page, chapter: int) -> int | None:
+    """The lesson number from front matter or name; 0 for an overview and for a chapter that is one file."""
     spot = page.spot
     if page.front.lesson is not None:
         return page.front.lesson
@@ -248,13 +250,13 @@ def _named_lesson(page: _Page, chapter: int) -> int | None:
 
 
 def _doubts(page: _Page, key: tuple[str, int, int], declared: Declared) -> Iterator[Problem]:
-    """Numbers that the author should look at. A sentence such as "Chapter 1: Nodes" that agrees with the path is fine,
-    and so is 1.3 for the third lesson."""
+    """Warnings about numbers that the author should check. A value such as "Chapter 1: Nodes" that agrees with the path
+    is accepted, and so is 1.3 for the third lesson."""
     file = page.spot.file
     for word, number, limit in (("chapter", key[1], declared.max_chapter), ("lesson", key[2], declared.max_lesson)):
-        written, line = page.front.claims.get(word, ("", 0))
-        if written and number not in _numbers_in(written):
-            message = f"{word!r} is {written!r}, not a whole number, so {number} is taken from the path; write a number"
+        claim, line = page.front.claims.get(word, ("", 0))
+        if claim and number not in _numbers_in(claim):
+            message = f"{word!r} is {claim!r}, not a whole number, so {number} is taken from the path; write a number"
             yield warning(file, line, message)
         if limit is not None and number > limit:
             message = (
@@ -278,7 +280,7 @@ def _doubled(file: str, owner: str, key: tuple[str, int, int]) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """Pages and chapters by file, modules by slug."""
+    """The titles of the book, of pages and chapters by file, and of modules by slug."""
 
     book: str
     page: dict[str, str]
@@ -287,11 +289,12 @@ class Titles:
 
 
 def page_titles(
-    placed: Placed, fronts: dict[str, FrontMatter], headings: dict[str, str | None], facts: SiteFacts
+    placement: Placement, fronts: dict[str, FrontMatter], headings: dict[str, str | None], facts: SiteFacts
 ) -> dict[str, str]:
-    """Page titles: front matter, first heading, the site's label, the file's name (an overview: its folder's)."""
+    """The title of each page: from its front matter, first heading, the site's label or the file's name (for an
+    overview the folder's name)."""
     titles: dict[str, str] = {}
-    for file, spot in placed.spots.items():
+    for file, spot in placement.spots.items():
         front = fronts[file]
         name = spot.folder.rpartition("/")[2] if spot.overview and spot.folder else spot.name
         label = front.sidebar_label or facts.labels.get(file)
@@ -299,35 +302,37 @@ def page_titles(
     return titles
 
 
-def titles_for(declared: Declared, facts: SiteFacts, placed: Placed, pages: dict[str, str], book_id: str) -> Titles:
-    """All titles, from those of the pages."""
-    overviews = {spot.folder: pages[file] for file, spot in placed.spots.items() if spot.overview}
+def titles_for(
+    declared: Declared, facts: SiteFacts, placement: Placement, pages: dict[str, str], book_id: str
+) -> Titles:
+    """All titles; `pages` are the titles of the pages."""
+    overviews = {spot.folder: pages[file] for file, spot in placement.spots.items() if spot.overview}
 
-    @cache  # asked for by every file in it
+    @cache  # every file in the folder needs it
     def of_folder(folder: str) -> str:
         return overviews.get(folder) or facts.labels.get(folder) or without_number(folder.rpartition("/")[2])
 
-    home = next((spot.module_folder for spot in placed.spots.values() if spot.module == MAIN_MODULE), None)
+    home = next((spot.module_folder for spot in placement.spots.values() if spot.module == MAIN_MODULE), None)
     front_page = overviews.get(home) if home is not None else None
     book = declared.title or facts.title or front_page or without_number(book_id)
     modules = {module.slug: module.title or of_folder(module.folder) for module in declared.modules}
-    for spot in placed.spots.values():
+    for spot in placement.spots.values():
         if spot.module == MAIN_MODULE:
             modules.setdefault(MAIN_MODULE, front_page or book)
         else:
             modules.setdefault(spot.module, of_folder(spot.module_folder))
     heads = {
         (place.module, place.chapter): pages[file]
-        for file, place in placed.places.items()
+        for file, place in placement.places.items()
         if place.lesson == 0 and place.doubled_by is None
     }
 
     def of_chapter(file: str, spot: Spot) -> str:
-        place = placed.places[file]
+        place = placement.places[file]
         if place.chapter == 0:
             return modules[place.module]
-        named = of_folder(spot.chapter_folder) if spot.chapter_folder else heads.get((place.module, place.chapter))
-        return named or f"Chapter {place.chapter}"
+        title = of_folder(spot.chapter_folder) if spot.chapter_folder else heads.get((place.module, place.chapter))
+        return title or f"Chapter {place.chapter}"
 
-    chapters = {file: of_chapter(file, spot) for file, spot in placed.spots.items()}
+    chapters = {file: of_chapter(file, spot) for file, spot in placement.spots.items()}
     return Titles(book, pages, modules, chapters)

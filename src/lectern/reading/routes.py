@@ -1,4 +1,4 @@
-"""How a file becomes a page's address, by each site generator's own rules, so that a citation opens the page it names.
+"""Makes the URL of a page from its file by the rules of each site generator, so that a citation opens the right page.
 Docusaurus: plugin-content-docs `slug.ts`, `numberPrefix.ts`; MkDocs: `structure/files.py`; mdBook: renderer and the
 `index` preprocessor; plain: the file itself."""
 
@@ -17,7 +17,7 @@ _SAFE = "/:@!$&'()*+,;=~-._"
 
 
 def page_url(site: Site, base_url: str | None, path: str, front: FrontMatter, *, directory_urls: bool = True) -> str:
-    """The page's URL without an anchor; `path` is the file's from where the site takes its pages."""
+    """The URL of a page without an anchor; `path` is the file's path from the site's pages folder."""
     if site == "docusaurus":
         route = _docusaurus(path, front)
     elif site == "mkdocs":
@@ -30,7 +30,7 @@ def page_url(site: Site, base_url: str | None, path: str, front: FrontMatter, *,
 
 
 def without_prefix(name: str) -> str:
-    """Docusaurus' number prefix off a name: `01-intro` is `intro`, but `2024-05-01-news` and `1.2-api` stay."""
+    """A name without Docusaurus' number prefix: `01-intro` is `intro`, but `2024-05-01-news` and `1.2-api` stay."""
     if _DATE_OR_VERSION.match(name):
         return name
     match = _PREFIX.fullmatch(name)
@@ -64,7 +64,7 @@ def _mdbook(path: str) -> str:
     stem = path.rpartition(".")[0]
     folder, _, name = stem.rpartition("/")
     if path == "SUMMARY.md":
-        return "/index.html"  # the contents beside every page; mdBook writes no page for it
+        return "/index.html"  # the table of contents; mdBook writes no page for it
     if name.lower() == "readme":
         name = "index"
     return f"/{folder}/{name}.html" if folder else f"/{name}.html"

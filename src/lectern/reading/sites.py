@@ -1,7 +1,7 @@
-"""The site a book is built with, found from its own files: which generator, where its pages lie, in what order and
-under which labels. Nothing here is executed, and nothing but configuration is read outside the book's folder.
+"""Reads the configuration of the site generator of a book: its kind, the folder, order and labels of its pages.
+Nothing is executed, and outside the book's folder only configuration files are read.
 
-Order and labels that a site's own files give: MkDocs' nav, mdBook's SUMMARY.md, Docusaurus' `_category_` files.
+Order and labels come from MkDocs' nav, mdBook's SUMMARY.md and Docusaurus' `_category_` files.
 """
 
 from __future__ import annotations
@@ -30,47 +30,52 @@ _SUMMARY_LINK = re.compile(
 MAX_DEPTH = 20
 MAX_CONFIG_BYTES = 1024 * 1024
 T = TypeVar("T")
-PARENTS = 3  # folders above the book's that may hold its site's configuration
+MAX_PARENTS = 3  # folders above the book's folder that are searched for the site's configuration
 _JS_PATH = re.compile(r"""\bpath:\s*['"]([^'"]{1,200})['"]""")
 _JS_TITLE = re.compile(r"""^\s*title:\s*['"]([^'"]{1,200})['"]""", re.MULTILINE)
-_USUAL = {"docusaurus": "docs", "mkdocs": "docs", "mdbook": "src", "plain": ""}  # where pages lie when nothing says so
+_DEFAULT_PAGES_FOLDERS = {
+    "docusaurus": "docs",
+    "mkdocs": "docs",
+    "mdbook": "src",
+    "plain": "",
+}  # if the configuration names none
 
 
 @dataclass(slots=True)
 class Navigation:
-    """Files in the order of the site, and labels of files and folders. Paths are POSIX, from the book's folder."""
+    """The order of the site's files, and labels of files and folders. Paths are POSIX paths from the book's folder."""
 
     order: dict[str, int] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
 
     def add(self, path: str, label: str | None) -> None:
-        """Note a page that comes next."""
+        """Add the next page."""
         self.order.setdefault(path, len(self.order))
         if label:
             self.labels.setdefault(path, label)
 
 
 def scalar(node: yaml.Node | None) -> str | None:
-    """A node's single text."""
-    written = texts(node) if node is not None else None
-    return written[0] if written and len(written) == 1 else None
+    """The text of a node; None unless it is a single text."""
+    values = texts(node) if node is not None else None
+    return values[0] if values and len(values) == 1 else None
 
 
 def mkdocs_navigation(nav: yaml.Node, book: str, under: str) -> Navigation:
-    """MkDocs' nav: paths, `title: path` and `title: [...]`. `book` is the book's folder seen from the site's pages, or
-    `under` the pages' folder seen from the book."""
-    found = Navigation()
-    _walk(nav, None, found, book, under, 0)
-    return found
+    """The navigation from MkDocs' nav: paths, `title: path` and `title: [...]`. `book` is the path from the site's
+    pages folder to the book's folder, or `under` the path from the book's folder to the pages folder."""
+    navigation = Navigation()
+    _walk(nav, None, navigation, book, under, 0)
+    return navigation
 
 
-def _walk(node: yaml.Node, label: str | None, found: Navigation, book: str, under: str, depth: int) -> list[str]:
+def _walk(node: yaml.Node, label: str | None, navigation: Navigation, book: str, under: str, depth: int) -> list[str]:
     if isinstance(node, yaml.ScalarNode):
         outside = "://" in node.value or node.value.startswith("/")
         path = None if outside else _in_book(node.value, book, under)
         if path is None:
             return []
-        found.add(path, label)
+        navigation.add(path, label)
         return [path]
     children: list[tuple[yaml.Node, str | None]] = []
     if isinstance(node, yaml.SequenceNode):
@@ -81,10 +86,10 @@ def _walk(node: yaml.Node, label: str | None, found: Navigation, book: str, unde
         path
         for child, name in children
         if depth < MAX_DEPTH
-        for path in _walk(child, name, found, book, under, depth + 1)
+        for path in _walk(child, name, navigation, book, under, depth + 1)
     ]
     if label and below and (shared := posixpath.commonpath([posixpath.dirname(path) for path in below])):
-        found.labels.setdefault(shared, label)  # a section's title labels the folder that its pages share
+        navigation.labels.setdefault(shared, label)  # the title of a section labels the common folder of its pages
     return below
 
 
@@ -96,22 +101,22 @@ def _in_book(path: str, book: str, under: str) -> str | None:
 
 
 def summary_navigation(text: str, under: str) -> Navigation:
-    """The links of mdBook's SUMMARY.md, in order."""
-    found = Navigation()
+    """The navigation from the links of mdBook's SUMMARY.md."""
+    navigation = Navigation()
     for label, target in _SUMMARY_LINK.findall(text):
         if target and "://" not in target:
-            found.add(posixpath.normpath(f"{under}/{target}" if under else target), label.strip())
-    return found
+            navigation.add(posixpath.normpath(f"{under}/{target}" if under else target), label.strip())
+    return navigation
 
 
 def category(path: str, text: str) -> tuple[str | None, float | None]:
-    """A Docusaurus `_category_` file: its folder's label and position. Raises Unreadable where it is broken."""
+    """The label and position of a folder from its Docusaurus `_category_` file. Raises Unreadable if it is broken."""
     if path.endswith(".json"):
         data = json_settings(text)
         label, position = data.get("label"), data.get("position")
     else:
-        found = {name: scalar(value) for name, value in yaml_settings(text).items()}
-        label, position = found.get("label"), found.get("position")
+        settings = {name: scalar(value) for name, value in yaml_settings(text).items()}
+        label, position = settings.get("label"), settings.get("position")
     try:
         where = None if position is None else float(position)
     except (ValueError, TypeError, OverflowError):
@@ -123,37 +128,39 @@ def category(path: str, text: str) -> tuple[str | None, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFacts:
-    """What the site's own files say. Paths are POSIX, from the book's folder."""
+    """The facts from the site's configuration files. Paths are POSIX paths from the book's folder."""
 
     kind: Site | None = None
     title: str | None = None
-    pages_under: str | None = None  # the folder that pages are taken from; "" is the book's own; None: nothing says
+    pages_under: str | None = None  # the folder of the pages; "" is the book's folder; None: not configured
     directory_urls: bool = True  # MkDocs: `guide/` rather than `guide.html`
     order: dict[str, int] = field(default_factory=dict)  # file -> rank in the navigation
     labels: dict[str, str] = field(default_factory=dict)  # file or folder -> the site's label
     positions: dict[str, float] = field(default_factory=dict)  # folder -> its position
-    problems: tuple[Problem, ...] = ()  # files that are passed over, because they are broken
+    problems: tuple[Problem, ...] = ()  # files that are ignored because they are broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _At:
-    """A configuration file, and the book it may be of."""
+class _ConfigFile:
+    """A configuration file and the folder of the book."""
 
     file: str
-    root: Path  # the folder it lies in: the book's, or one above
-    here: Path  # the book's
+    root: Path  # the folder of the file: the book's folder, or one above it
+    here: Path  # the book's folder
 
     @property
-    def shown(self) -> str:
-        """How the report names it."""
+    def report_name(self) -> str:
+        """The path of the file in the report."""
         return Path(os.path.relpath(self.root / self.file, self.here)).as_posix()
 
 
 def site_facts(folder: Path, kind: Site | None, side_files: list[str]) -> SiteFacts:
-    """Facts for the given kind of site, or for the first kind whose configuration is found in or above the folder."""
+    """The facts for a kind of site, or for the first kind whose configuration is in or above the folder."""
     here = Path(os.path.realpath(folder))
-    roots = (here, *list(here.parents)[:PARENTS])
-    facts = next((found for root in roots if (found := _facts_at(root, here, kind))), SiteFacts(kind=kind))
+    roots = (here, *list(here.parents)[:MAX_PARENTS])
+    facts = next(
+        (config_facts for root in roots if (config_facts := _facts_at(root, here, kind))), SiteFacts(kind=kind)
+    )
     labels, positions, problems = dict(facts.labels), dict(facts.positions), list(facts.problems)
     title = one_line(facts.title or "") or None
     for path in side_files:
@@ -172,8 +179,8 @@ def site_facts(folder: Path, kind: Site | None, side_files: list[str]) -> SiteFa
 
 
 def page_path(facts: SiteFacts, site: Site, file: str) -> str:
-    """A file's path from where its site takes the pages."""
-    under = _USUAL[site] if facts.pages_under is None else facts.pages_under
+    """The path of a file from the site's pages folder."""
+    under = _DEFAULT_PAGES_FOLDERS[site] if facts.pages_under is None else facts.pages_under
     return file.removeprefix(f"{under}/") if under else file
 
 
@@ -182,10 +189,10 @@ def _facts_at(root: Path, here: Path, kind: Site | None) -> SiteFacts | None:
         if kind not in (None, name):
             continue
         for file in files:
-            at = _At(file=file, root=root, here=here)
-            if (text := _config(root, file)) is not None and (facts := read(text, at)) is not None:
+            config_file = _ConfigFile(file=file, root=root, here=here)
+            if (text := _config(root, file)) is not None and (facts := read(text, config_file)) is not None:
                 return facts
-    if kind in (None, "mdbook") and root == here:  # a book without book.toml still has its SUMMARY.md
+    if kind in (None, "mdbook") and root == here:  # a book without book.toml may have a SUMMARY.md
         for under in ("", "src"):
             if (summary := _config(root, f"{under}/SUMMARY.md" if under else "SUMMARY.md")) is not None:
                 nav = summary_navigation(summary, under)
@@ -207,7 +214,7 @@ def _text(root: Path, file: str) -> str:
 
 
 def _there(path: Path, kind: Callable[[Path], bool]) -> bool:
-    """Whether a path that a configuration names is there; one too long for any disk is not."""
+    """Whether a path from a configuration exists; a path that is too long does not."""
     try:
         return kind(path)
     except OSError:
@@ -215,32 +222,35 @@ def _there(path: Path, kind: Callable[[Path], bool]) -> bool:
 
 
 def _pages_under(root: Path, pages: str, here: Path) -> str | None:
-    """Where the site's pages lie seen from the book: "" at or above it, a path below it, None beside it."""
+    """The pages folder as a path from the book's folder: "" if it is the book's folder or above, None if beside it."""
     base = Path(os.path.normpath(root / pages))
     if here.is_relative_to(base):
         return ""
     return base.relative_to(here).as_posix() if base.is_relative_to(here) else None
 
 
-def _docusaurus(text: str, at: _At) -> SiteFacts | None:
+def _docusaurus(text: str, config_file: _ConfigFile) -> SiteFacts | None:
     title = match[1] if (match := _JS_TITLE.search(text)) else None
     for pages in ("docs", *_JS_PATH.findall(text)):
-        under = _pages_under(at.root, pages, at.here)
-        if under is not None and (under == "" or _there(at.here / under, Path.is_dir)):
+        under = _pages_under(config_file.root, pages, config_file.here)
+        if under is not None and (under == "" or _there(config_file.here / under, Path.is_dir)):
             return SiteFacts(kind="docusaurus", title=title, pages_under=under)
-    inside = at.here == at.root or at.here.relative_to(at.root).parts[0] in ("i18n", "versioned_docs")
+    inside = config_file.here == config_file.root or config_file.here.relative_to(config_file.root).parts[0] in (
+        "i18n",
+        "versioned_docs",
+    )
     return SiteFacts(kind="docusaurus", title=title, pages_under="") if inside else None
 
 
-def _mkdocs(text: str, at: _At) -> SiteFacts | None:
-    config, problems = _settings(partial(yaml_settings, tags=True), text, at)
+def _mkdocs(text: str, config_file: _ConfigFile) -> SiteFacts | None:
+    config, problems = _settings(partial(yaml_settings, tags=True), text, config_file)
     pages = scalar(config.get("docs_dir")) or "docs"
-    under = _pages_under(at.root, pages, at.here)
+    under = _pages_under(config_file.root, pages, config_file.here)
     if under is None:
         return None
     nav = Navigation()
     if "nav" in config:
-        book = "" if under else at.here.relative_to(os.path.normpath(at.root / pages)).as_posix()
+        book = "" if under else config_file.here.relative_to(os.path.normpath(config_file.root / pages)).as_posix()
         nav = mkdocs_navigation(config["nav"], book.removeprefix("."), under)
     return SiteFacts(
         kind="mkdocs",
@@ -253,16 +263,19 @@ def _mkdocs(text: str, at: _At) -> SiteFacts | None:
     )
 
 
-def _mdbook(text: str, at: _At) -> SiteFacts | None:
-    config, problems = _settings(toml_settings, text, at)
+def _mdbook(text: str, config_file: _ConfigFile) -> SiteFacts | None:
+    config, problems = _settings(toml_settings, text, config_file)
     book = config.get("book", {})
     if not isinstance(book, dict):
-        book, problems = {}, (warning(at.shown, None, "`book` is no table, so it is passed over; write [book]"),)
+        book, problems = (
+            {},
+            (warning(config_file.report_name, None, "`book` is no table, so it is passed over; write [book]"),),
+        )
     source, title = book.get("src"), book.get("title")
-    under = _pages_under(at.root, source if isinstance(source, str) else "src", at.here)
+    under = _pages_under(config_file.root, source if isinstance(source, str) else "src", config_file.here)
     if under is None:
         return None
-    summary = _config(at.here, f"{under}/SUMMARY.md" if under else "SUMMARY.md")
+    summary = _config(config_file.here, f"{under}/SUMMARY.md" if under else "SUMMARY.md")
     nav = summary_navigation(summary, under) if summary is not None else Navigation()
     return SiteFacts(
         kind="mdbook",
@@ -274,15 +287,17 @@ def _mdbook(text: str, at: _At) -> SiteFacts | None:
     )
 
 
-def _settings(read: Callable[[str], dict[str, T]], text: str, at: _At) -> tuple[dict[str, T], tuple[Problem, ...]]:
-    """What a file says, or nothing and why."""
+def _settings(
+    read: Callable[[str], dict[str, T]], text: str, config_file: _ConfigFile
+) -> tuple[dict[str, T], tuple[Problem, ...]]:
+    """The settings of a file, or empty settings and a problem if it is broken."""
     try:
         return read(text), ()
     except Unreadable as exc:
-        return {}, (doubt(at.shown, exc),)
+        return {}, (doubt(config_file.report_name, exc),)
 
 
-_Reader = Callable[[str, _At], SiteFacts | None]
+_Reader = Callable[[str, _ConfigFile], SiteFacts | None]
 _READERS: tuple[tuple[Site, tuple[str, ...], _Reader], ...] = (
     ("docusaurus", tuple(f"docusaurus.config.{end}" for end in ("js", "ts", "mjs", "cjs")), _docusaurus),
     ("mkdocs", ("mkdocs.yml", "mkdocs.yaml"), _mkdocs),

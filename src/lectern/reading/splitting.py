@@ -1,6 +1,6 @@
-"""Pieces: blocks cut so that each fits a chunk. A fence, table or formula stays whole up to twice the target; a larger
-one is cut between lines, each part opened and closed again, its header repeated. Prose is cut between sentences, a
-sentence at a word only where it alone is too large, a word never unless it is larger than a chunk may be."""
+"""Cuts blocks into pieces that fit a chunk. A fence, table or formula stays whole up to twice the target. A larger one
+is cut between lines; each part is opened and closed again, with the table's header repeated. Prose is cut between
+sentences. A sentence is cut between words, and a word inside, only if it is too large for a chunk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lectern.reading.blocks import Block, Body
 from lectern.reading.rules import ReadingRules
 
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_`]*(?=\s)|[。！？｡؟۔।॥]['\"”’」』）]*|\n")
-CLOSE = 25  # characters between two places where a text may be cut
+MIN_CUT_DISTANCE = 25  # characters between two positions where a text may be cut
 _WORD = re.compile(r"\S+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -23,29 +23,29 @@ _ABBREVIATION = re.compile(r"(?:\b(?i:e\.g|i\.e|etc|cf|vs|fig|eq|no|dr|mr|mrs|ms
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text that is never cut again. Lines are 0-based, in the body; `head` and `tail` are ours, not the author's."""
+    """Text that is not cut further. Lines are 0-based, in the body; `head` and `tail` are not the author's text."""
 
     text: str
     first: int
     last: int
-    gap: str = "\n"  # what stands before it where it follows another piece of the same chunk
+    gap: str = "\n"  # the separator from a piece before it in the same chunk
     heading: bool = False
-    opens: tuple[str, str] | None = None  # the title and anchor of the section that it begins
+    opens: tuple[str, str] | None = None  # title and anchor of the section that begins with this piece
     head: str = ""
     tail: str = ""
-    size: float = field(init=False)  # in tokens, what we added included
+    size: float = field(init=False)  # in tokens, with head and tail
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", weight(self.shown))
+        object.__setattr__(self, "size", weight(self.full_text))
 
     @property
-    def shown(self) -> str:
-        """The text with what we added around it."""
+    def full_text(self) -> str:
+        """The text with head and tail."""
         return f"{self.head}{self.text}{self.tail}"
 
 
 def weight(text: str) -> float:
-    """A text's size in tokens, by words; in scripts without spaces two characters count as a word."""
+    """The size of a text in tokens, from its words; in scripts without spaces two characters count as a word."""
     words = float(len(text.split()))
     if not text.isascii():
         words += len(_UNSPACED.findall(text)) / 2
@@ -53,14 +53,14 @@ def weight(text: str) -> float:
 
 
 class Cutter:
-    """Turns blocks into pieces by one set of rules."""
+    """Cuts blocks into pieces by one set of rules."""
 
     def __init__(self, rules: ReadingRules) -> None:
         self.target, self.chars = rules.target_tokens, rules.max_chars
         self._many_words = re.compile(rf"(?:\S+\s*){{1,{max(1, int(self.target / TOKENS_PER_WORD))}}}")
 
     def pieces(self, body: Body, block: Block, after: int) -> Iterator[Piece]:
-        """A block's pieces; `after` is the line where the block before it ended."""
+        """The pieces of a block; `after` is the line where the block before it ended."""
         gap = "\n" if block.start <= after else "\n\n"
         text = "\n".join(body.lines[block.start : block.end])
         whole = block.kind in ("fence", "table", "math")
@@ -89,7 +89,8 @@ class Cutter:
             yield Piece(text, block.start, block.end - 1, gap, block.kind == "heading", tail=tail)
 
     def _framed(self, body: Body, block: Block, gap: str, head: str, tail: str) -> Iterator[Piece]:
-        """Parts of a large block, cut between lines. The author's own first and last lines frame the outer parts."""
+        """The parts of a large block, cut between lines. The first part keeps the author's opening lines, the last part
+        the closing line; the others get `head` and `tail`."""
         opening = head.count("\n")  # lines of the block that `head` repeats
         first, closed = block.start + opening, bool(tail) and block.closed
         last = block.end - (1 if closed else 0)
@@ -108,7 +109,7 @@ class Cutter:
             )
 
     def _line_groups(self, lines: list[str], first: int, last: int) -> Iterator[tuple[str, int, int]]:
-        """Runs of lines that fit the target; a line that alone does not is cut by itself."""
+        """Runs of lines that fit the target; a line that is too large is cut between words."""
         start, size, chars = first, 0.0, 0
         for at in range(first, last):
             line_weight, line_chars = weight(lines[at]), len(lines[at]) + 1
@@ -125,14 +126,15 @@ class Cutter:
             yield "\n".join(lines[start:last]), start, last
 
     def _prose(self, text: str, line: int, gap: str) -> Iterator[Piece]:
-        """Sentences packed up to the target; the white space between two pieces is remembered as a break or a space."""
-        counted = 0
+        """Pieces of prose: sentences up to the target. The white space between two pieces becomes a line break or a
+        space."""
+        position = 0
         for start, end in self._prose_spans(text):
-            shown = text[start:end].strip()
-            begin = text.index(shown, start)
-            line += text.count("\n", counted, begin)
-            counted = begin
-            yield Piece(shown, line, line + shown.count("\n"), gap)
+            sentences = text[start:end].strip()
+            begin = text.index(sentences, start)
+            line += text.count("\n", position, begin)
+            position = begin
+            yield Piece(sentences, line, line + sentences.count("\n"), gap)
             rest = text[end - 1 : end + 1]
             gap = "\n" if "\n" in rest else " "
 
@@ -153,11 +155,11 @@ class Cutter:
             yield begin, len(text)
 
     def _words(self, text: str) -> Iterator[tuple[int, int]]:
-        """Spans of words up to the target. A word that is larger than a chunk may be is cut as well."""
+        """Spans of words up to the target. A word that is too large for a chunk is cut as well."""
         if _UNSPACED.search(text):
             yield from self._weighed_words(text, 0, len(text))
             return
-        for group in self._many_words.finditer(text):  # all words weigh the same: count them where it is fast
+        for group in self._many_words.finditer(text):  # all words have the same weight, so a regex can count them
             if group.end() - group.start() <= self.chars:
                 yield group.span()
             else:
@@ -182,12 +184,12 @@ class Cutter:
 
 
 def _sentence_ends(text: str) -> Iterator[int]:
-    """Where sentences (or lines) end, the white space after them included; the text's end comes last. Ends that follow
-    each other closely count as one, for nobody wants a cut after "No."."""
+    """The ends of sentences and lines, with the white space after them; the end of the text is last. An end close after
+    another does not count, so that there is no cut after "No."."""
     last = 0
     for match in _SENTENCE_END.finditer(text):
         end = match.end()
-        if end - last < CLOSE:
+        if end - last < MIN_CUT_DISTANCE:
             continue
         if match[0][0] == "." and _ABBREVIATION.search(text[max(0, match.start() - 12) : match.start() + 1]):
             last = end
@@ -200,7 +202,8 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 
 def _fence_frame(body: Body, block: Block, limit: int) -> tuple[str, str]:
-    """What opens and closes a part of this fence: the author's opening line, less a list's marker, an endless title."""
+    """The opening and closing lines for a part of a fence: the author's line without a list marker, and without a title
+    longer than `limit`."""
     opening = body.lines[block.start]
     before, marks, info = opening.partition(block.fence)
     return _margin(before) + marks + (info if len(info) <= limit else "") + "\n", _closing(opening, block)
@@ -211,7 +214,7 @@ def _closing(opening: str, block: Block) -> str:
 
 
 def _margin(before: str) -> str:
-    """Indentation and quote marks before a fence, a list's marker as spaces."""
+    """The indentation and quote marks before a fence, with spaces for a list marker."""
     return "".join(char if char in "> \t" else " " for char in before)
 
 

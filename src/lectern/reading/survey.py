@@ -1,6 +1,6 @@
-"""The survey: the whole folder in one look, without cutting anything. Every file is read once; places, titles and
-addresses are worked out together, because each depends on its neighbours; and each lesson gets a digest that changes
-exactly when its chunks could."""
+"""Surveys the whole folder of a book without cutting lessons into chunks. Each file is read once. Places, titles and
+URLs are found for all files together, because they depend on neighbouring files. Each lesson gets a digest that
+changes when its chunks could change."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from lectern.reading.frontmatter import FrontMatter
 from lectern.reading.headings import first_heading
 from lectern.reading.manifest import MANIFEST, Declared, infer_book_id, read_manifest
 from lectern.reading.names import slugged
-from lectern.reading.places import Placed, Titles, page_titles, place_all, titles_for
-from lectern.reading.problems import Unreadable, unforeseen, warning
+from lectern.reading.places import Placement, Titles, page_titles, place_all, titles_for
+from lectern.reading.problems import Unreadable, internal_error, warning
 from lectern.reading.routes import page_url
 from lectern.reading.rules import DEFAULT_RULES, LEXICAL_VERSION, ReadingRules
 from lectern.reading.sites import SiteFacts, page_path, site_facts
@@ -38,7 +38,7 @@ _PLACE_FIELDS = attrgetter(*(field.name for field in fields(LessonPlace)))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One file's share of the survey, before it is known where it stands."""
+    """The facts from one file, before its place in the book is known."""
 
     file: str
     hash: str
@@ -48,47 +48,47 @@ class Page:
 
 
 def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DEFAULT_RULES) -> Survey:
-    """Everything about a book but its chunks. Raises BookNotFound where there is no Markdown file, and BadManifest."""
+    """Survey a book, without its chunks. Raises BookNotFound if there is no Markdown file, and BadManifest."""
     if not folder.is_dir():
         raise BookNotFound(f"there is no folder {str(folder)!r}; name the folder that holds the book's Markdown files")
     declared = read_manifest(folder)
-    found = find_files(folder, declared.exclude)
-    if not found.files and not found.unusable:
+    book_files = find_files(folder, declared.exclude)
+    if not book_files.files and not book_files.unusable:
         raise BookNotFound(f"{str(folder)!r} holds no .md or .mdx file that is not excluded; name the book's folder")
-    problems = list(found.problems)
+    problems = list(book_files.problems)
     resolved: dict[str, str] = {}
-    pages = [page for file in found.files if (page := _look_at(folder, file, rules, problems, resolved))]
+    pages = [page for file in book_files.files if (page := _survey_file(folder, file, rules, problems, resolved))]
     fronts = {page.file: page.front for page in pages}
-    facts = site_facts(folder, declared.site, found.side_files)
+    facts = site_facts(folder, declared.site, book_files.side_files)
     site = declared.site or facts.kind or _guessed_site(fronts)
     identity = slugged(book_id) if book_id else declared.book_id or infer_book_id(folder)
-    placed = place_all(identity, fronts, declared, facts)
-    named = page_titles(placed, fronts, {page.file: page.heading for page in pages}, facts)
-    titles = titles_for(declared, facts, placed, named, identity)
-    manifest = _manifest(identity, site, declared, placed, titles, facts.order)
+    placement = place_all(identity, fronts, declared, facts)
+    page_title_by_file = page_titles(placement, fronts, {page.file: page.heading for page in pages}, facts)
+    titles = titles_for(declared, facts, placement, page_title_by_file, identity)
+    manifest = _manifest(identity, site, declared, placement, titles, facts.order)
     urls = _urls(pages, manifest, facts)
     reading = (site, rules.fingerprint, manifest.language, LEXICAL_VERSION)
-    lessons = tuple(_lesson(page, manifest, placed, titles, urls[page.file], reading) for page in pages)
-    problems += [*facts.problems, *placed.problems, *_unused_modules(declared, placed)]
+    lessons = tuple(_lesson(page, manifest, placement, titles, urls[page.file], reading) for page in pages)
+    problems += [*facts.problems, *placement.problems, *_unused_modules(declared, placement)]
     return Survey(
         manifest=manifest,
         lessons=lessons,
         problems=tuple(problems),
-        files_discovered=len(found.files) + found.unusable,
+        files_discovered=len(book_files.files) + book_files.unusable,
     )
 
 
-def _look_at(
+def _survey_file(
     folder: Path, file: str, rules: ReadingRules, problems: list[Problem], resolved: dict[str, str]
 ) -> Page | None:
-    """One file's share, or None and an error among the problems."""
+    """Read one file; if that fails, return None and add an error to the problems."""
     try:
         page, doubts = _page(folder, file, rules, resolved)
     except Unreadable as exc:
         problems.append(exc.problem(file))
         return None
     except Exception as exc:  # noqa: BLE001  # one file never stops the others, whatever is in it
-        problems.append(unforeseen(file, exc))
+        problems.append(internal_error(file, exc))
         return None
     problems += doubts
     return page
@@ -111,18 +111,18 @@ def _page(folder: Path, file: str, rules: ReadingRules, resolved: dict[str, str]
 
 
 def _guessed_site(fronts: dict[str, FrontMatter]) -> Site:
-    """Without configuration: keys that only Docusaurus reads, else plain files."""
+    """The site without configuration: Docusaurus if front matter has its sidebar keys, else plain files."""
     tell = any(front.sidebar_position is not None or front.sidebar_label for front in fronts.values())
     return "docusaurus" if tell else "plain"
 
 
 def _manifest(  # all that a manifest is made of
-    book_id: str, site: Site, declared: Declared, placed: Placed, titles: Titles, order: Mapping[str, int]
+    book_id: str, site: Site, declared: Declared, placement: Placement, titles: Titles, order: Mapping[str, int]
 ) -> Manifest:
-    """What the author declared, and every module that the folders show besides, in the site's own order."""
+    """The manifest with the author's declarations, and with the other modules of the folders in the site's order."""
     modules = {module.slug: replace(module, title=titles.module[module.slug]) for module in declared.modules}
-    for file in sorted(placed.spots, key=lambda file: order.get(file, len(order))):
-        spot = placed.spots[file]
+    for file in sorted(placement.spots, key=lambda file: order.get(file, len(order))):
+        spot = placement.spots[file]
         inferred = ModuleInfo(slug=spot.module, folder=spot.module_folder, title=titles.module[spot.module])
         modules.setdefault(spot.module, inferred)
     return Manifest(
@@ -160,10 +160,11 @@ def _urls(pages: list[Page], manifest: Manifest, facts: SiteFacts) -> dict[str, 
 
 
 def _lesson(
-    page: Page, manifest: Manifest, placed: Placed, titles: Titles, url: str, reading: tuple[str, ...]
+    page: Page, manifest: Manifest, placement: Placement, titles: Titles, url: str, reading: tuple[str, ...]
 ) -> LessonSource:
-    """A lesson's share, with the digest of all that reaches its chunks; `reading` is how any file would be read."""
-    place = placed.places[page.file]
+    """A lesson with the digest of everything that its chunks depend on; `reading` is the part that is equal for all
+    files."""
+    place = placement.places[page.file]
     source = LessonSource(
         source_file=page.file,
         source_file_hash=page.hash,
@@ -182,10 +183,10 @@ def _lesson(
     return replace(source, digest=hashlib.sha256(json.dumps(reaching).encode()).hexdigest())
 
 
-def _unused_modules(declared: Declared, placed: Placed) -> list[Problem]:
-    used = {place.module for place in placed.places.values()}
+def _unused_modules(declared: Declared, placement: Placement) -> list[Problem]:
+    slugs = {place.module for place in placement.places.values()}
     return [
         warning(MANIFEST, None, f"module {module.slug!r}: no lesson lies in folder {module.folder!r}; mend its folder")
         for module in declared.modules
-        if module.slug not in used
+        if module.slug not in slugs
     ]
