@@ -32,7 +32,7 @@ from lectern.confidence.scores import auroc, ece, interval, share_below
 from lectern.confidence.signals import CONFIDENCE_HITS, Signals, signals_of
 from lectern.domain.evidence import LOW
 from lectern.evals.refusal_picture import draw_chart
-from lectern.text import everyday
+from lectern.text import words as everyday
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
 BOOKS = ("robolearn", "handbook", "curriculum", "squad2")

@@ -203,7 +203,7 @@ async def test_a_leak_would_be_noticed(tmp_path: Path, monkeypatch: pytest.Monke
     """The guard can fail: adapters that forget the book, or the lesson, are caught within a few hundred questions."""
     from lectern.index import edge as embedded
     from lectern.index import server as server_view
-    from lectern.index.points import conditions_of
+    from lectern.index.schema import conditions_of
 
     chance = random.Random(6)
     everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from lectern.text.blocks import Block, blocks_of
-from lectern.text.pieces import Piece, read, sentences_of
+from lectern.text.pieces import Piece, read, sentences_of, split_sentences
 from lectern.text.sentence_stream import SentenceStream
-from lectern.text.sentences import split_sentences
 from lectern.text.statements import statements_of
 
 PASSAGE = """\

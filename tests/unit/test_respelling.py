@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.confidence.location import respell
-from lectern.text.everyday import word_weight
-from lectern.text.words import stem
+from lectern.text.words import stem, word_weight
 
 TEXTS = [
     "The gyroscope of the Jetson Orin board drifts. Whisper runs on it, and so does Gazebo.",

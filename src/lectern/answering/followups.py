@@ -10,8 +10,7 @@ from itertools import chain
 
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
-from lectern.text.everyday import word_weight
-from lectern.text.words import FUNCTION_WORDS, content_stems, stems
+from lectern.text.words import FUNCTION_WORDS, content_stems, stems, word_weight
 
 MAX_HISTORY_QUESTIONS = 2  # measured: one may itself be a follow-up, and three lead away from the question
 MAX_TOPIC_WORDS = 6  # the most telling ones; more outweigh the current question

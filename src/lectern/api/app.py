@@ -13,11 +13,10 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from lectern.api import errors
 from lectern.api.addresses import is_loopback, networks
 from lectern.api.auth import Authenticator
-from lectern.api.cors import AllowedOrigins
 from lectern.api.description import describe_headers
 from lectern.api.gate import Gate, page_files, unguarded_paths
 from lectern.api.metrics import Metrics
-from lectern.api.middleware import AllowedHosts, BodyLimit, RequestTracing, SecurityHeaders
+from lectern.api.middleware import AllowedHosts, AllowedOrigins, BodyLimit, RequestTracing, SecurityHeaders
 from lectern.api.rate_windows import Limits, RateWindows
 from lectern.api.readers import Readers
 from lectern.api.routes import books, chat, health, ingestions, local, maintenance, metrics, readers, threads

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from lectern.api.readers import TOKEN_HEADER, Readers
 from lectern.domain.errors import BadKey, WrongOrigin
 from lectern.domain.keys import LOCAL, Caller, Key
-from lectern.store.keys import SqlKeys
+from lectern.ports.keys import KeyStore
 
 CALLER = "lectern.caller"  # the key of the caller in the ASGI scope
 READER_NEEDED = (
@@ -39,7 +39,7 @@ async def caller_of(
 class Authenticator:
     """Finds the caller of a request by its key and its reader token."""
 
-    keys: SqlKeys
+    keys: KeyStore
     readers: Readers
     local: bool  # only this machine can reach the server: no key is needed while none exists
 

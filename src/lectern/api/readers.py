@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lectern.domain.clock import in_utc
-from lectern.store.keys import SqlKeys
+from lectern.ports.keys import KeyStore
 
 TOKEN_HEADER = "x-reader-token"  # noqa: S105  # a header's name
 TOKEN_LIFETIME_SECONDS = 30 * 24 * 3600
@@ -33,7 +33,7 @@ class ReaderToken:
 class Readers:
     """Creates and checks reader tokens."""
 
-    keys: SqlKeys
+    keys: KeyStore
     clock: Callable[[], float] = time.time
 
     async def token(self, key_id: str, reader: str | None = None) -> ReaderToken:

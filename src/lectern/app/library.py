@@ -14,8 +14,8 @@ from lectern.domain.outline import Outline, outline_of
 from lectern.domain.scope import SEARCH_LIMIT, ChunkFilter, ResolvedScope, Scope
 from lectern.ports.index import Collections, IndexView
 from lectern.ports.ledger import Ledger
-from lectern.retrieval.neighbours import neighbours
 from lectern.retrieval.scope import resolve, resolve_book
+from lectern.retrieval.search import neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

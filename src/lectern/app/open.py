@@ -51,8 +51,13 @@ class Application:
         self.serving = serving  # True in a server, where a job outlives the request that started it
         self.watchers: list[Watcher] = []  # called when a question has ended
         self.library = BookLibrary(ledger=ingest_deps.ledger, collections=ingest_deps.collections, settings=settings)
-        self.search = HybridSearch(ingest_deps.collections, ingest_deps.ledger, settings.default_book)
         self._runs: dict[AsyncEngine, Runs] = {}
+
+    @cached_property
+    def search(self) -> HybridSearch:
+        """Search in one book."""
+        deps = self.ingest_deps
+        return HybridSearch(deps.collections, deps.ledger, self.settings.default_book)
 
     @cached_property
     def jobs(self) -> Jobs:

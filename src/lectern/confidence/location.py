@@ -13,10 +13,9 @@ from functools import lru_cache
 
 from lectern.confidence.requirements import Requirement
 from lectern.ports.answering import AnswerLocator, Passage
-from lectern.text.everyday import word_weight
 from lectern.text.language import is_english
 from lectern.text.quotes import Quote, introduced, items_of, pieces_of, quotes_of
-from lectern.text.words import one_edit, stem
+from lectern.text.words import one_edit, stem, word_weight
 
 CANNOT_ANSWER = -math.inf  # the log-odds of a quote that does not meet what the question requires
 MAX_LOG_ODDS = 8.0  # the network's values are cut here

@@ -14,9 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from lectern.domain.chunks import Chunk
-from lectern.text.everyday import word_weight
 from lectern.text.pieces import sentences_of
-from lectern.text.words import content_stems, stem
+from lectern.text.words import content_stems, stem, word_weight
 
 FAR_QUESTIONS_FILE = Path(__file__).parent / "far_questions.txt"
 MAX_SELF_QUESTIONS = 200  # of each kind; more take longer and change nothing

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lectern.domain.evidence import Hit
-from lectern.text.everyday import word_weight
-from lectern.text.words import content_stems, one_edit, parts_of, stem
+from lectern.text.words import content_stems, one_edit, parts_of, stem, word_weight
 
 CONFIDENCE_HITS = 10  # the first hits of the hybrid ranking
 WINDOW_WORDS = 40  # two or three sentences

@@ -34,7 +34,7 @@ from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.scope import ChunkFilter
 from lectern.index import lexical, schema
-from lectern.index.points import AnyOf, ChunkRef, Condition, Equals, Scores, Within, candidates, conditions_of
+from lectern.index.schema import AnyOf, ChunkRef, Condition, Equals, Scores, Within, candidates, conditions_of
 from lectern.ports.index import Commit
 from lectern.schemas.payload import from_payload, to_payload
 

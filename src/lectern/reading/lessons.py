@@ -15,9 +15,9 @@ from lectern.domain.chunks import Chunk, ChunkId, SectionMark, chunk_id, content
 from lectern.reading.blocks import read_body
 from lectern.reading.chunking import Draft, drafts_of
 from lectern.reading.files import lesson_text, read_bytes
+from lectern.reading.headings import sections_of
 from lectern.reading.problems import Unreadable, error, internal_error
 from lectern.reading.rules import DEFAULT_RULES, ReadingRules
-from lectern.reading.sections import sections_of
 
 _UNSAFE = re.compile(r"[\x00-\x20\"#%<>\\^`{|}\x7f-\xa0]")
 ARROW = " › "

@@ -17,7 +17,7 @@ from lectern.domain.clock import days_ago, utc_now
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import OPEN_STATUSES, IngestionJob, JobOrder, JobRecord, Origin
 from lectern.store.database import reading, transaction
-from lectern.store.owners import belongs, refuse_revoked
+from lectern.store.keys import belongs, refuse_revoked
 from lectern.store.tables import job_keys, jobs
 
 JOBS_TO_KEEP = 1000  # of a book; a watched book has a job for every pause in its author's edits

@@ -1,5 +1,9 @@
 """Keys, stored as digests. A key that was read is cached for two seconds. So a key that another process revokes or
-rotates stops working here within that time, and in the same process at once."""
+rotates stops working here within that time, and in the same process at once.
+
+What belongs to a key: everything of its owner and of each reader of a publishable key. A revoked key starts and
+stores nothing any more, even for a request that was accepted before.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from sqlalchemy import RowMapping, insert, or_, select, update
+from sqlalchemy import Column, ColumnElement, RowMapping, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from lectern.domain.clock import days_ago, in_days, utc_now
-from lectern.domain.errors import BadInput, Conflict, StoreUnavailable, UnknownKey
+from lectern.domain.errors import BadInput, Conflict, StoreUnavailable, Unauthorised, UnknownKey
 from lectern.domain.keys import (
     MAX_GRACE_HOURS,
     IssuedKey,
@@ -31,6 +35,7 @@ from lectern.domain.keys import (
     new_text,
     refuse_days,
 )
+from lectern.domain.threads import LOCAL_OWNER
 from lectern.store.database import reading, transaction
 from lectern.store.tables import api_keys, server_secrets
 
@@ -38,6 +43,7 @@ CACHE_SECONDS = 2.0  # the docs promise that revocation takes at most 5 seconds
 USE_NOTE_SECONDS = 60.0  # between two writes of a key's last use: not every request may write
 MINUTE_IN_DAYS = 1 / (24 * 60)
 NO_DIGEST = "0" * 64  # compared with if there is no key, so that an unknown id takes as long as a wrong secret
+_REVOKED = select(api_keys.c.revoked_at).where(api_keys.c.owner == bindparam("of_owner")).with_for_update(read=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,3 +261,17 @@ def _key(row: RowMapping) -> Key:
         revoked_at=row["revoked_at"],
         last_used_at=row["last_used_at"],
     )
+
+
+def belongs(column: Column[Any], owner: str) -> ColumnElement[bool]:
+    """A condition on a column of owners: this owner, or a reader of its key."""
+    return (column == owner) | column.startswith(f"{owner}/", autoescape=True)
+
+
+async def refuse_revoked(connection: AsyncConnection, owner: str) -> None:
+    """Within a transaction that writes for an owner: raise if its key is revoked. The key's row is locked until the
+    transaction ends, so a process that revokes the key finds everything that was written before."""
+    if owner == LOCAL_OWNER:
+        return
+    if (await connection.execute(_REVOKED, {"of_owner": owner.partition("/")[0]})).scalar() is not None:
+        raise Unauthorised("the key was revoked meanwhile; nothing was kept")

@@ -53,8 +53,8 @@ from lectern.domain.threads import (
 )
 from lectern.store import turn_bodies
 from lectern.store.database import reading, transaction
+from lectern.store.keys import belongs, refuse_revoked
 from lectern.store.leases import Leases
-from lectern.store.owners import belongs, refuse_revoked
 from lectern.store.tables import archived_messages, archived_turns, leases, messages, threads, turn_log, turns
 from lectern.store.turn_log import settle
 

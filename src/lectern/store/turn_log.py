@@ -13,8 +13,8 @@ from lectern.domain.clock import utc_now
 from lectern.domain.errors import Conflict
 from lectern.domain.threads import Run, RunState
 from lectern.store.database import NOTE_OPTION, reading, transaction
+from lectern.store.keys import belongs, refuse_revoked
 from lectern.store.leases import live
-from lectern.store.owners import belongs, refuse_revoked
 from lectern.store.tables import leases, turn_log
 from lectern.store.turn_bodies import storable
 

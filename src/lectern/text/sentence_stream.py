@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from lectern.text.markers import MARKER
-from lectern.text.sentences import ends_abbreviated
+from lectern.text.pieces import ends_abbreviated
 
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _MARKERS = rf"(?:\s*{MARKER})*"

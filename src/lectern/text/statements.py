@@ -9,9 +9,8 @@ from itertools import zip_longest
 from typing import Literal
 
 from lectern.text.blocks import Block, blocks_of
-from lectern.text.pieces import cells_of
+from lectern.text.pieces import cells_of, split_sentences
 from lectern.text.plain import plain
-from lectern.text.sentences import split_sentences
 
 StatementKind = Literal["prose", "row", "code", "heading"]
 

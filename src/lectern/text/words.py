@@ -1,10 +1,18 @@
 """Splits texts into words and stems them, so that `nodes` equals `node`; and lists words without content of their
-own."""
+own.
+
+Weights of words by how common they are. A common word in a passage says little about whether the passage answers a
+question, so the commonest words of English have the lowest weights. The list holds stems in the order of the local
+model's vocabulary, which is roughly the order of frequency. A word that is not in the list has the weight 1, so all
+words of other languages have it.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 import snowballstemmer
 
@@ -47,6 +55,11 @@ _COMMON = frozenset(
     "them then there these they this those to up us use used using was we were what when where which who whom why will "
     "with would you your".split()
 )
+COMMON_STEMS_FILE = Path(__file__).parent / "everyday.txt"
+MIN_WEIGHT = (
+    0.3  # of the commonest word; weights grow with the logarithm of the rank and reach 1 at the end of the list
+)
+RARITY_SPAN = 3.0  # the last word of the list counts as (1 + RARITY_SPAN) times as rare as the first
 
 
 def words_of(text: str) -> list[str]:
@@ -92,3 +105,17 @@ def one_edit(first: str, second: str) -> bool:
     if longer[at + 1 :] == shorter[at + 1 :]:
         return True
     return longer[at : at + 2] == shorter[at : at + 2][::-1] and longer[at + 2 :] == shorter[at + 2 :]
+
+
+def word_weight(stem: str) -> float:
+    """The weight of a stem, from MIN_WEIGHT to 1."""
+    return _weights().get(stem, 1.0)
+
+
+@cache
+def _weights() -> dict[str, float]:
+    stems = COMMON_STEMS_FILE.read_text(encoding="utf-8").split()
+    return {
+        stem: max(MIN_WEIGHT, math.log1p(RARITY_SPAN * rank / len(stems)) / math.log1p(RARITY_SPAN))
+        for rank, stem in enumerate(stems)
+    }

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lectern.domain.books import Site
-from lectern.reading.headings import atx, first_heading, heading_text
-from lectern.reading.sections import anchors, github_slug
+from lectern.reading.headings import anchors, atx, first_heading, github_slug, heading_text
 
 
 def of(site: Site, *headings: str) -> list[str]:
