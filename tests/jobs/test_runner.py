@@ -160,7 +160,7 @@ async def test_one_job_works_and_the_others_wait(tmp_path: Path, author: Author)
         waiting = await here.jobs.start(order(other, book_id="other"), owner="mine")
         assert (await here.jobs.record(waiting.job.job_id, None)).job.status == "queued"
         with pytest.raises(Busy):
-            async with here.ingest_deps.locks.alone("other"):
+            async with here.ingest_deps.locks.hold("other"):
                 pass
         ended = await here.jobs.cancel(waiting.job.job_id, None)
         assert (ended.job.status, ended.job.started_at, ended.attempts) == ("cancelled", None, 0)
@@ -419,7 +419,7 @@ async def test_a_server_takes_on_so_many_and_no_more(
         await here.jobs.start(order(author), owner="mine")
         with pytest.raises(Overloaded):
             await here.jobs.start(order(author, book_id="other"), owner="mine")
-        async with here.ingest_deps.locks.alone("other"):
+        async with here.ingest_deps.locks.hold("other"):
             pass
 
 
@@ -454,7 +454,7 @@ async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path
         await run(ingest_deps, Author(tmp_path / "book", 1).folder)
         (entry,) = await ingest_deps.ledger.books()
         collections, there = Collections(), SqlBookLocks(yours)
-        async with SqlBookLocks(mine).alone("book"):
+        async with SqlBookLocks(mine).hold("book"):
             await recover_all(Ledger(), collections, there)
             await verify_all(Ledger(), collections, there)
             assert (carried, collections.trusted) == (["looked", "looked"], ["book"])  # looked, and left it alone

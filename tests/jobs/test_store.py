@@ -238,14 +238,14 @@ async def test_old_jobs_of_a_book_are_forgotten_in_time(engine: AsyncEngine, mon
 async def test_a_book_has_one_holder(engine: AsyncEngine) -> None:
     """A second is refused at once, another book is free, and afterwards the book is."""
     locks = SqlBookLocks(engine)
-    async with locks.alone("book"):
+    async with locks.hold("book"):
         assert locks.holds_any
         with pytest.raises(Busy):
-            async with locks.alone("book"):
+            async with locks.hold("book"):
                 pass
-        async with locks.alone("other"):
+        async with locks.hold("other"):
             await locks.confirm("other")
-    async with locks.alone("book"):
+    async with locks.hold("book"):
         assert not await locks.is_locked_elsewhere("book")  # by another process
     assert not locks.holds_any
 
@@ -255,15 +255,15 @@ async def test_processes_share_the_locks_of_their_database(postgres_address: str
     url = await new_postgres_database(postgres_address)
     async with open_database(url) as mine, open_database(url) as yours:
         here, there = SqlBookLocks(mine), SqlBookLocks(yours)
-        async with here.alone("book"):
+        async with here.hold("book"):
             assert await there.is_locked_elsewhere("book")
             assert not await there.is_locked_elsewhere("other")
             with pytest.raises(Busy):
-                async with there.alone("book"):
+                async with there.hold("book"):
                     pass
             await here.confirm("book")
         assert not await there.is_locked_elsewhere("book")
-        async with there.alone("book"):
+        async with there.hold("book"):
             pass
 
 
@@ -272,12 +272,12 @@ async def test_a_holder_notices_that_the_database_let_go(postgres_address: str) 
     url = await new_postgres_database(postgres_address)
     async with open_database(url) as mine, open_database(url) as yours:
         here, there = SqlBookLocks(mine), SqlBookLocks(yours)
-        async with here.alone("book"):
+        async with here.hold("book"):
             cut = text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
             async with yours.begin() as admin:
                 await admin.execute(cut)
             while await there.is_locked_elsewhere("book"):  # noqa: ASYNC110  # nobody tells when the server has noticed
                 await asyncio.sleep(0.02)
-            async with there.alone("book"):
+            async with there.hold("book"):
                 with pytest.raises(StoreUnavailable, match="let go"):
                     await here.confirm("book")

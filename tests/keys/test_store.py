@@ -64,7 +64,7 @@ async def test_a_key_opens_and_reads_back_as_it_was_made(keys: SqlKeys) -> None:
     [listed] = await keys.list_keys()
 
     assert re.fullmatch(r"lp_[a-z0-9]{12}_[A-Za-z0-9]{32}", issued.text)
-    assert listed == issued.key == await keys.verified(issued.text)
+    assert listed == issued.key == await keys.verify(issued.text)
     assert (listed.kind, listed.books, listed.origins) == (WIDGET.kind, WIDGET.books, WIDGET.origins)
     assert listed.expires_at is not None
     assert listed.state(utc_now()) == "active"
@@ -108,29 +108,29 @@ async def test_only_the_exact_text_opens(keys: SqlKeys) -> None:
         "",
         "lk__",
     ):
-        assert await keys.verified(wrong) is None
-    assert await keys.verified(text) == one.key
+        assert await keys.verify(wrong) is None
+    assert await keys.verify(text) == one.key
 
 
 async def test_an_expired_key_opens_nothing(keys: SqlKeys, engine: AsyncEngine, clock: Clock) -> None:
     """Once its moment has passed."""
     issued = await keys.create(KeyRequest(name="k", days=1))
-    assert await keys.verified(issued.text)
+    assert await keys.verify(issued.text)
     async with engine.begin() as connection:
         await connection.execute(update(api_keys).values(expires_at=days_ago(0.001)))
     clock.now += CACHE_SECONDS
 
-    assert await keys.verified(issued.text) is None
+    assert await keys.verify(issued.text) is None
     assert (await keys.list_keys())[0].state(utc_now()) == "expired"
 
 
 async def test_a_revoked_key_opens_nothing_at_once(keys: SqlKeys) -> None:
     """In the process that revoked it there is no delay; a second time changes nothing, and the door stays shut."""
     issued = await keys.create(KeyRequest(name="k"))
-    assert await keys.verified(issued.text)
+    assert await keys.verify(issued.text)
     gone = await keys.revoke(issued.key.key_id)
 
-    assert await keys.verified(issued.text) is None
+    assert await keys.verify(issued.text) is None
     assert await keys.revoke(issued.key.key_id) == gone
     assert await keys.exist()
 
@@ -140,11 +140,11 @@ async def test_revocation_reaches_another_process_within_seconds(engine: AsyncEn
     ours, clock = SqlKeys(engine), Clock()
     theirs = SqlKeys(engine, clock=clock)
     issued = await ours.create(KeyRequest(name="k"))
-    assert await theirs.verified(issued.text)
+    assert await theirs.verify(issued.text)
     await ours.revoke(issued.key.key_id)
     clock.now += 4.9
 
-    assert await theirs.verified(issued.text) is None
+    assert await theirs.verify(issued.text) is None
 
 
 async def test_what_was_read_is_believed_only_for_a_moment(engine: AsyncEngine) -> None:
@@ -152,13 +152,13 @@ async def test_what_was_read_is_believed_only_for_a_moment(engine: AsyncEngine) 
     ours, clock = SqlKeys(engine), Clock()
     theirs = SqlKeys(engine, clock=clock)
     issued = await ours.create(KeyRequest(name="k"))
-    assert await theirs.verified(issued.text)
+    assert await theirs.verify(issued.text)
     await ours.revoke(issued.key.key_id)
 
     assert CACHE_SECONDS < 5
-    assert await theirs.verified(issued.text)
+    assert await theirs.verify(issued.text)
     clock.now += CACHE_SECONDS
-    assert await theirs.verified(issued.text) is None
+    assert await theirs.verify(issued.text) is None
 
 
 async def test_the_first_key_is_seen_by_another_process(engine: AsyncEngine) -> None:
@@ -177,28 +177,28 @@ async def test_the_first_key_is_seen_by_another_process(engine: AsyncEngine) -> 
 async def test_rotation_keeps_the_owner_and_stops_the_old_text(keys: SqlKeys) -> None:
     """The id, the owner and the rights stay; the old text opens nothing from that moment."""
     first = await keys.create(WIDGET)
-    assert await keys.verified(first.text)
+    assert await keys.verify(first.text)
     second = await keys.rotate(first.key.key_id)
 
     assert second.key == first.key
-    assert await keys.verified(first.text) is None
-    assert await keys.verified(second.text) == first.key
+    assert await keys.verify(first.text) is None
+    assert await keys.verify(second.text) == first.key
 
 
 async def test_a_grace_lets_the_old_text_open_a_while(keys: SqlKeys, engine: AsyncEngine, clock: Clock) -> None:
     """Both open until the grace is over; only the last old text has one."""
     first = await keys.create(KeyRequest(name="k"))
     second = await keys.rotate(first.key.key_id, grace=1)
-    assert await keys.verified(first.text) == await keys.verified(second.text) == first.key
+    assert await keys.verify(first.text) == await keys.verify(second.text) == first.key
     third = await keys.rotate(first.key.key_id, grace=1)
-    assert await keys.verified(first.text) is None
-    assert await keys.verified(second.text)
+    assert await keys.verify(first.text) is None
+    assert await keys.verify(second.text)
     async with engine.begin() as connection:
         await connection.execute(update(api_keys).values(old_until=days_ago(0.001)))
     clock.now += CACHE_SECONDS
 
-    assert await keys.verified(second.text) is None
-    assert await keys.verified(third.text)
+    assert await keys.verify(second.text) is None
+    assert await keys.verify(third.text)
 
 
 async def test_a_revoked_key_has_no_grace(keys: SqlKeys) -> None:
@@ -207,7 +207,7 @@ async def test_a_revoked_key_has_no_grace(keys: SqlKeys) -> None:
     second = await keys.rotate(first.key.key_id, grace=10)
     await keys.revoke(first.key.key_id)
 
-    assert await keys.verified(first.text) is await keys.verified(second.text) is None
+    assert await keys.verify(first.text) is await keys.verify(second.text) is None
 
 
 async def test_what_cannot_be_rotated_says_why(keys: SqlKeys, engine: AsyncEngine) -> None:
@@ -229,7 +229,7 @@ async def test_what_cannot_be_rotated_says_why(keys: SqlKeys, engine: AsyncEngin
     for wrong in (-1, 1e9, float("nan")):
         with pytest.raises(BadInput, match="grace"):
             await keys.rotate(late.key.key_id, grace=wrong)
-    assert await keys.verified((await keys.rotate(late.key.key_id, days=2)).text)
+    assert await keys.verify((await keys.rotate(late.key.key_id, days=2)).text)
 
 
 async def test_use_is_noted_once_a_minute(keys: SqlKeys, engine: AsyncEngine, clock: Clock) -> None:

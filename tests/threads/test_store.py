@@ -36,7 +36,7 @@ class Store:
     async def say(self, owner: str, thread_id: str, question: str, *, refused: bool = False, at: int = 0) -> str:
         """One turn, as `converse` keeps it; its run's id."""
         run_id = str(uuid.uuid4())
-        async with self.leases.holding(owner, thread_id, run_id, 5):
+        async with self.leases.hold(owner, thread_id, run_id, 5):
             head = await self.threads.head(owner, thread_id)
             await self.log.begin(run_of(run_id, owner, thread_id, question))
             await self.threads.append(
@@ -254,7 +254,7 @@ async def test_a_thread_that_was_deleted_is_not_resurrected(store: Store) -> Non
     """A turn that began before the deletion is not kept, and its run is gone with the thread."""
     thread_id, run_id = new_id(), str(uuid.uuid4())
     await store.say(MINE, thread_id, "q")
-    async with store.leases.holding(MINE, thread_id, run_id, 5):
+    async with store.leases.hold(MINE, thread_id, run_id, 5):
         await store.log.begin(run_of(run_id, MINE, thread_id))
         await store.threads.delete(MINE, thread_id)
 
@@ -276,7 +276,7 @@ async def test_a_thread_that_was_deleted_is_not_resurrected(store: Store) -> Non
 async def test_a_cancelled_run_is_not_kept(store: Store) -> None:
     """A run that somebody cancelled, in whatever process, cannot keep its turn any more."""
     thread_id, run_id = new_id(), str(uuid.uuid4())
-    async with store.leases.holding(MINE, thread_id, run_id, 5):
+    async with store.leases.hold(MINE, thread_id, run_id, 5):
         await store.log.begin(run_of(run_id, MINE, thread_id))
         await store.log.end(run_id, "cancelled")
 
@@ -328,14 +328,14 @@ async def test_attempts_of_a_dead_process_were_interrupted(store: Store) -> None
 async def test_a_busy_thread_waits_and_then_refuses(store: Store) -> None:
     """The second turn waits for the first; beyond its patience it is told so, and the thread is free afterwards."""
     thread_id = new_id()
-    async with store.leases.holding(MINE, thread_id, new_id(), 5):
+    async with store.leases.hold(MINE, thread_id, new_id(), 5):
         with pytest.raises(Busy):
-            async with store.leases.holding(MINE, thread_id, new_id(), 0.2):
+            async with store.leases.hold(MINE, thread_id, new_id(), 0.2):
                 pass
-        async with store.leases.holding(YOURS, thread_id, new_id(), 0.2):
+        async with store.leases.hold(YOURS, thread_id, new_id(), 0.2):
             pass
 
-    async with store.leases.holding(MINE, thread_id, new_id(), 0.2):
+    async with store.leases.hold(MINE, thread_id, new_id(), 0.2):
         pass
 
 

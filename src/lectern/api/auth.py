@@ -48,7 +48,7 @@ class Authenticator:
         if self.local and not await self.keys.exist():
             return LOCAL
         text = key_in(headers)
-        key = await self.keys.verified(text) if text else None
+        key = await self.keys.verify(text) if text else None
         if key is None:
             raise BadKey(key_sent=text is not None)
         caller = _key_caller(key) if key.kind == "secret" else await self._publishable_caller(key, headers)

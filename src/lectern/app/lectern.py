@@ -167,7 +167,7 @@ class Lectern:
         """Remove a book from the index, not from the disk; returns how many chunks were removed."""
         entry = await self.book(book)
         deps = self.app.ingest_deps
-        async with deps.locks.alone(entry.manifest.book_id):
+        async with deps.locks.hold(entry.manifest.book_id):
             return await remove(deps.ledger, deps.collections, entry)
 
     async def calibrate(self, book: str | None = None, questions: Sequence[LabelledQuestion] = ()) -> CalibrationReport:

@@ -104,7 +104,7 @@ ConversationEvent = TurnBegun | ReplyEvent | TurnStored
 
 async def converse(request: TurnRequest, deps: Conversations) -> AsyncGenerator[ConversationEvent, None]:
     """A turn's events, from the moment it holds its thread to the stored reply."""
-    async with deps.leases.holding(request.owner, request.thread_id, request.run_id, deps.rules.wait_seconds):
+    async with deps.leases.hold(request.owner, request.thread_id, request.run_id, deps.rules.wait_seconds):
         if (reply := await _stored_reply(request, deps)) is not None:
             yield TurnStored(reply=reply)
             return

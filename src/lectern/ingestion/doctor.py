@@ -71,7 +71,7 @@ async def _examine_book(deps: IngestDeps, book_id: str, *, mend: bool) -> list[F
     """The findings of one book. An error is one of them, so that the next book is examined too."""
     findings: list[Finding] = []
     try:
-        async with deps.locks.alone(book_id):
+        async with deps.locks.hold(book_id):
             entry = await deps.ledger.book(book_id)  # read again: it may have been added or removed meanwhile
             if entry is None:
                 findings += await _examine_unknown_book(deps, book_id, mend=mend)

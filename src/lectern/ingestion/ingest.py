@@ -60,7 +60,7 @@ async def ingest(request: IngestRequest, deps: IngestDeps) -> AsyncIterator[JobE
     """Make the index hold what the folder holds. `Finished` is the last event, failed or not; a dry run ends with its
     plan."""
     survey = await survey_folder(request, deps)
-    async with deps.locks.alone(survey.manifest.book_id):
+    async with deps.locks.hold(survey.manifest.book_id):
         async for event in run_ingestion(request, deps, survey):
             yield event
 

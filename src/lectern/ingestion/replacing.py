@@ -93,7 +93,7 @@ async def recover_all(ledger: Ledger, collections: Collections, locks: BookLocks
     """Apply the unfinished changes of every book, except books that another process has locked: it finishes them."""
     for book_id in dict.fromkeys([work.book_id for work in await ledger.unsettled()]):
         try:
-            async with locks.alone(book_id):
+            async with locks.hold(book_id):
                 await recover(ledger, collections, book_id)
         except Busy:
             continue

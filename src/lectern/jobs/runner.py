@@ -371,7 +371,7 @@ class Jobs:
     async def _lock(self, book_id: str) -> AsyncExitStack | None:
         book = AsyncExitStack()
         try:
-            await book.enter_async_context(self._deps.locks.alone(book_id))
+            await book.enter_async_context(self._deps.locks.hold(book_id))
         except Busy:
             return None
         return book

@@ -16,7 +16,7 @@ class BookLocks(Protocol):
     def holds_any(self) -> bool:
         """Whether this process holds the lock of any book."""
 
-    def alone(self, book_id: str) -> AbstractAsyncContextManager[None]:
+    def hold(self, book_id: str) -> AbstractAsyncContextManager[None]:
         """Hold the lock of a book while the block runs; Busy if another holds it. Never waits."""
 
     async def confirm(self, book_id: str) -> None:

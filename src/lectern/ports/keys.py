@@ -13,7 +13,7 @@ class KeyStore(Protocol):
     async def exist(self) -> bool:
         """Whether a key was ever made; until then nobody on this machine needs one."""
 
-    async def verified(self, text: str) -> Key | None:
+    async def verify(self, text: str) -> Key | None:
         """The key with this text, if it opens anything now."""
 
     async def is_unrevoked(self, key_id: str) -> bool:

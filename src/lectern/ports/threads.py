@@ -109,7 +109,5 @@ class TurnLog(Protocol):
 class TurnLeases(Protocol):
     """One turn at a time in a thread, whichever process takes it."""
 
-    def holding(
-        self, owner: str, thread_id: str, run_id: str, wait_seconds: float
-    ) -> AbstractAsyncContextManager[None]:
+    def hold(self, owner: str, thread_id: str, run_id: str, wait_seconds: float) -> AbstractAsyncContextManager[None]:
         """Hold the turn of a thread while the block runs. Waiting longer than `wait_seconds` is an error."""

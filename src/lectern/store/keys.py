@@ -55,7 +55,7 @@ class _StoredKey:
     old_digest: str
     old_until: str
 
-    def opens(self, digest: str, now: str) -> bool:
+    def matches(self, digest: str, now: str) -> bool:
         """Whether the digest is of the key's text, or of the text before it while that is still valid."""
         current = secrets.compare_digest(digest, self.digest)
         former = secrets.compare_digest(digest, self.old_digest)
@@ -149,7 +149,7 @@ class SqlKeys:
             return True
         return stored is not None and stored.key.revoked_at is None
 
-    async def verified(self, text: str) -> Key | None:
+    async def verify(self, text: str) -> Key | None:
         """The key with this text, if it is valid now."""
         key_id = key_id_in(text)
         stored = await self._look_up(key_id) if key_id else None
@@ -157,7 +157,7 @@ class SqlKeys:
         if stored is None:
             secrets.compare_digest(digest, NO_DIGEST)
             return None
-        return stored.key if stored.opens(digest, now) and stored.key.state(now) == "active" else None
+        return stored.key if stored.matches(digest, now) and stored.key.state(now) == "active" else None
 
     async def exist(self) -> bool:
         """Whether a key was ever made. Revoked keys count: revoking the last key must not open the server."""

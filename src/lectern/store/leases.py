@@ -32,7 +32,7 @@ class Leases:
         self._queues: dict[Name, _Queue] = {}
 
     @asynccontextmanager
-    async def holding(self, owner: str, thread_id: str, run_id: str, wait_seconds: float) -> AsyncIterator[None]:
+    async def hold(self, owner: str, thread_id: str, run_id: str, wait_seconds: float) -> AsyncIterator[None]:
         """Hold the turn of a thread while the block runs. Waiting longer than `wait_seconds` is an error."""
         name, end = (owner, thread_id), asyncio.get_running_loop().time() + wait_seconds
         queue = self._queues.setdefault(name, _Queue())

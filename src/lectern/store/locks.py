@@ -39,7 +39,7 @@ class SqlBookLocks:
         return bool(self._connections)
 
     @asynccontextmanager
-    async def alone(self, book_id: str) -> AsyncIterator[None]:
+    async def hold(self, book_id: str) -> AsyncIterator[None]:
         """Hold the lock of a book while the block runs; Busy if another holds it."""
         if book_id in self._connections:
             raise _busy(book_id)
