@@ -32,7 +32,7 @@ from lectern.confidence.scores import auroc, ece, interval, share_below
 from lectern.confidence.signals import CONFIDENCE_HITS, Signals, signals_of
 from lectern.domain.evidence import LOW
 from lectern.evals.refusal_picture import draw_chart
-from lectern.text import words as everyday
+from lectern.text import words as text_words
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
 BOOKS = ("robolearn", "handbook", "curriculum", "squad2")
@@ -115,8 +115,8 @@ def _digest(trial: Trial) -> str:
     package = Path(lectern.__file__).parent
     code = [
         Path(signals.__file__),
-        Path(everyday.__file__),
-        everyday.FILE,
+        Path(text_words.__file__),
+        text_words.COMMON_STEMS_FILE,
         *sorted((package / "retrieval").glob("*.py")),
     ]
     parts = [file.read_bytes() for file in code]
