@@ -20,7 +20,7 @@ from lectern.evals.datasets import load_set
 from lectern.evals.runner import EvalContext, evaluate
 from lectern.evals.runs import Run
 from lectern.models.local.embedder import LocalEmbedder
-from lectern.reading.rules import ReadingRules
+from lectern.reading.chunking import ReadingRules
 
 VARIANTS = {
     "400, short ones share (chosen)": ReadingRules(),

@@ -22,7 +22,7 @@ from lectern.index.server import compile_filter as server_filter
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest
 from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.ports.index import ChunkIndex, Embedder, Serving
-from lectern.reading.rules import ReadingRules
+from lectern.reading.chunking import ReadingRules
 from lectern.schemas.payload import to_payload
 from lectern.store.database import open_database, sqlite_url
 from lectern.store.ledger import SqlGenerations, SqlLedger

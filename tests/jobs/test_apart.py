@@ -20,7 +20,7 @@ from lectern.ingestion.worker import InProcess
 from lectern.jobs import worker_process as apart
 from lectern.jobs.worker_process import Subprocess
 from lectern.models.local.embedder import LocalEmbedder
-from lectern.reading.rules import ReadingRules
+from lectern.reading.chunking import ReadingRules
 from tests.books import Author
 from tests.ingest_parts import agreement, content, open_ingest_parts, run
 

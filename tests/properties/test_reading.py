@@ -16,12 +16,12 @@ from lectern.domain.books import Survey
 from lectern.domain.chunks import Chunk, chunk_id, parent_doc_id
 from lectern.domain.errors import BookNotFound
 from lectern.reading.blocks import read_body
+from lectern.reading.chunking import DEFAULT_RULES, ReadingRules
 from lectern.reading.files import excluded
 from lectern.reading.frontmatter import open_front_matter
 from lectern.reading.lessons import read_lesson
 from lectern.reading.names import slugged
 from lectern.reading.problems import Unreadable
-from lectern.reading.rules import DEFAULT_RULES, ReadingRules
 from lectern.reading.survey import survey
 from tests.unit.reading.test_books import fences_left_open
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lectern.reading.chunking import DEFAULT_RULES
 from lectern.reading.lessons import read_lesson
-from lectern.reading.rules import DEFAULT_RULES
 from lectern.reading.survey import survey
 from lectern.text.blocks import blocks_of
 from lectern.text.pieces import cells_of, read

@@ -15,8 +15,9 @@ from lectern.answering.desk import Library, TurnDesk
 from lectern.answering.followups import depends_on_history, distinctive_stems, standalone_by_rules
 from lectern.answering.outgoing import Confidential
 from lectern.answering.outline_answers import outline_answer
-from lectern.answering.refusals import PolicyOf, answers_elsewhere, nearest_lessons
+from lectern.answering.refusals import refuse
 from lectern.answering.screening import screen
+from lectern.answering.suggestions import PolicyOf, answers_elsewhere, nearest_lessons
 from lectern.confidence.answerability import Answerability
 from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.errors import ProviderTimeout
@@ -249,16 +250,9 @@ class _Turn:
     def _refusal(
         self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals | None = None
     ) -> Refusal:
-        return Refusal(
-            text=self._deps.rules.refusal,
-            reason=reason,
-            nearest=nearest_lessons(hits),
-            outside_scope=(),
-            other_books=(),
-            considered=tuple(hits),
-            removed=removals or Removals(),
-            account=self._account(metrics.refused(), "low_confidence" if hits else "no_results"),
-        )
+        account = self._account(metrics.refused(), "low_confidence" if hits else "no_results")
+        sentence = self._deps.rules.refusal
+        return refuse(reason, account, hits, sentence=sentence, nearest=nearest_lessons(hits), removals=removals)
 
     def _account(self, metrics: ConfidenceMetrics, state: ReplyState) -> Account:
         total = time.perf_counter() - self._start

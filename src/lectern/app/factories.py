@@ -14,7 +14,7 @@ from lectern.answering.desk import Library
 from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
 from lectern.answering.offline.writer import MODEL_NAME, OfflineWriter
 from lectern.answering.outgoing import Confidential
-from lectern.answering.refusals import PolicyOf
+from lectern.answering.suggestions import PolicyOf
 from lectern.app.collections import OpenCollections
 from lectern.app.home import Home
 from lectern.app.settings import Settings
@@ -33,7 +33,7 @@ from lectern.models.local.embedder import LocalEmbedder
 from lectern.models.local.entailment import LocalEntailment
 from lectern.models.offline_model import OfflineModel
 from lectern.ports.index import ChunkIndex, Embedder, Serving
-from lectern.reading.rules import ReadingRules
+from lectern.reading.chunking import ReadingRules
 from lectern.store.jobs import SqlJobs
 from lectern.store.ledger import SqlLedger
 from lectern.store.locks import SqlBookLocks

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lectern.domain.replies import Question, ReplyEvent
     from lectern.jobs.runner import Jobs
     from lectern.ports.answering import ConfidencePolicy
-    from lectern.reading.rules import ReadingRules
+    from lectern.reading.chunking import ReadingRules
     from lectern.store.keys import SqlKeys
 
 

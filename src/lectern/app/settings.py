@@ -12,6 +12,7 @@ from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from lectern.answering.refusals import DISCLAIMER_SENTENCE, REFUSAL_SENTENCE
 from lectern.app.home import ENV_FILE
 from lectern.domain.errors import BadInput, ConfigError
 from lectern.domain.keys import origin_of
@@ -100,12 +101,12 @@ class Settings(BaseSettings):
         description="Folders below which books may be ingested over HTTP, separated as in PATH; default: none.",
     )
     refusal: str = Field(
-        default="I couldn't find that information in the book.",
+        default=REFUSAL_SENTENCE,
         min_length=1,
         description="The text of a refusal.",
     )
     disclaimer: str = Field(
-        default="The book covers this only in part, so check the sources.",
+        default=DISCLAIMER_SENTENCE,
         min_length=1,
         description="The sentence that opens an answer of low confidence.",
     )

@@ -21,8 +21,8 @@ from lectern.domain.jobs import Finished, LessonsIndexed
 from lectern.evals.datasets import EvalBook, QuestionSet, digest
 from lectern.evals.recipes import INDEXING_PACKAGES, code_digest, package_versions
 from lectern.ingestion.ingest import IngestRequest
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.names import slugged
-from lectern.reading.rules import ReadingRules
 
 STAMP_FILE = "indexed.json"  # written last
 HASH_DIGITS = 16  # of the content's hash, in the name of a folder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import lectern
 from lectern.evals.metrics import RESAMPLES, SEED
-from lectern.reading.rules import READER_VERSION, ReadingRules
+from lectern.reading.chunking import READER_VERSION, ReadingRules
 from lectern.retrieval.fusion import LEXICAL_WEIGHT
 from lectern.retrieval.search import MIN_CANDIDATES
 from lectern.version import __version__

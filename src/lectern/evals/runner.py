@@ -20,7 +20,7 @@ from lectern.evals.indexed_sets import Advance, IndexedSet, open_indexed_set
 from lectern.evals.metrics import METRICS, retrieval_scores
 from lectern.evals.recipes import Recipe, recipe
 from lectern.evals.runs import Kind, MetricValues, Run, SetResult
-from lectern.reading.rules import ReadingRules
+from lectern.reading.chunking import ReadingRules
 
 MODES: tuple[SearchMode, ...] = get_args(SearchMode)
 DEPTH = SEARCH_LIMIT  # chunks that each search returns

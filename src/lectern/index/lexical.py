@@ -2,7 +2,7 @@
 
 Code and prose share one vocabulary: the tokenizer keeps `cmd_vel` as one word and as its parts, so an identifier is
 found by its name and by its parts. A language without a stemmer is split by its script and not stemmed. If you change
-the terms of a text, raise LEXICAL_VERSION in `reading/rules.py`; otherwise books keep the old terms.
+the terms of a text, raise LEXICAL_VERSION in `reading/chunking.py`; otherwise books keep the old terms.
 """
 
 from __future__ import annotations

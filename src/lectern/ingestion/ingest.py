@@ -23,8 +23,8 @@ from lectern.ingestion.worker import InProcess, ReadingOrder, ReadReplacement, W
 from lectern.ports.index import Collections, Serving, VectorCache
 from lectern.ports.jobs import BookLocks
 from lectern.ports.ledger import Ledger
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.lessons import FileChanged
-from lectern.reading.rules import ReadingRules
 
 MAX_SURVEYS = 3  # of one ingestion; a new survey is made if a file changes while it is read
 

@@ -14,8 +14,8 @@ from lectern.domain.books import Manifest, Problem, Survey
 from lectern.domain.chunks import Chunk, Vector
 from lectern.domain.jobs import Replacement
 from lectern.ports.index import Embedder
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.lessons import FileChanged, ReadLesson, read_lesson
-from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
 
 Passage = tuple[Sequence[str], str]  # a chunk's trail and text

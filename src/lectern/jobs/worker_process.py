@@ -23,7 +23,7 @@ from lectern.domain.chunks import Vector
 from lectern.domain.errors import WorkerLost
 from lectern.ingestion.worker import BatchRead, InProcess, Passage, ReadingOrder, cut, read_batch
 from lectern.ports.index import Embedder
-from lectern.reading.rules import ReadingRules
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.survey import survey
 
 BATCH_CHUNKS = 96  # between two commits: the server writes them to the index, in small steps

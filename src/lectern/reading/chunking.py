@@ -7,19 +7,20 @@ The text of a chunk never leaves a code fence open. Otherwise a page or a model 
 Cuts blocks into pieces that fit a chunk. A fence, table or formula stays whole up to twice the target. A larger one
 is cut between lines; each part is opened and closed again, with the table's header repeated. Prose is cut between
 sentences. A sentence is cut between words, and a word inside, only if it is too large for a chunk.
+
+`ReadingRules` has the sizes. The versions change when the chunks of any file could change.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 
 from lectern.domain.chunks import TOKENS_PER_WORD
 from lectern.reading.blocks import Block, Body
 from lectern.reading.headings import Section
-from lectern.reading.rules import ReadingRules
 
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_`]*(?=\s)|[。！？｡؟۔।॥]['\"”’」』）]*|\n")
 MIN_CUT_DISTANCE = 25  # characters between two positions where a text may be cut
@@ -34,6 +35,39 @@ _FENCE = re.compile(
 MAX_OVERFILL = 1.15  # a chunk may exceed the target by this factor to avoid a tiny one
 MIN_FILL = 0.25  # of the target; a smaller chunk joins its neighbour where it fits
 MAX_HEADING_SHARE = 1 / 8  # of the characters of a chunk; shorter headings stay with any text, even a long listing
+
+READER_VERSION = "3"
+"""Part of every lesson's digest. Bump it whenever a change in this package could give any file other chunks, titles,
+places or URLs than before: every lesson is then read again on the next run; texts that stayed keep their vectors."""
+
+LEXICAL_VERSION = "1"
+"""Part of every lesson's digest, like the book's language. Bump it whenever `index/lexical.py` could give any text
+other terms than before. It is defined here because the reader makes the digest and cannot import the index."""
+
+_ONLY_REFUSE = frozenset({"max_file_bytes", "max_lines", "max_markup"})  # they do not change how a file is read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRules:
+    """Sizes and limits. If a size of chunks or front matter changes, every lesson is read again."""
+
+    max_file_bytes: int = 5 * 1024 * 1024
+    max_lines: int = 50_000  # markdown-it reads them in about a second; a lesson has a few hundred
+    max_markup: int = 100_000  # tags and comments, also about a second
+    max_front_matter_bytes: int = 64 * 1024
+    target_tokens: int = 400
+    short_tokens: int = 80  # sections below this may share a chunk with their neighbours
+    max_chars: int = 4000  # a limit for scripts without spaces, which have few "words"
+    min_chars: int = 10
+
+    @property
+    def fingerprint(self) -> str:
+        """The version and all values that could change the chunks of a lesson."""
+        sizes = {name: value for name, value in asdict(self).items() if name not in _ONLY_REFUSE}
+        return f"{READER_VERSION}:{sorted(sizes.items())}"
+
+
+DEFAULT_RULES = ReadingRules()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lectern.domain.books import Problem, natural
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.frontmatter import FrontMatter, open_front_matter
 from lectern.reading.problems import Unreadable, error, warning
-from lectern.reading.rules import ReadingRules
 
 SUFFIXES = (".md", ".mdx")
 SIDE_FILES = frozenset(

@@ -13,11 +13,10 @@ from urllib.parse import quote
 from lectern.domain.books import LessonSource, Manifest, Problem
 from lectern.domain.chunks import Chunk, ChunkId, SectionMark, chunk_id, content_hash, estimate_tokens, parent_doc_id
 from lectern.reading.blocks import read_body
-from lectern.reading.chunking import Draft, drafts_of
+from lectern.reading.chunking import DEFAULT_RULES, Draft, ReadingRules, drafts_of
 from lectern.reading.files import lesson_text, read_bytes
 from lectern.reading.headings import sections_of
 from lectern.reading.problems import Unreadable, error, internal_error
-from lectern.reading.rules import DEFAULT_RULES, ReadingRules
 
 _UNSAFE = re.compile(r"[\x00-\x20\"#%<>\\^`{|}\x7f-\xa0]")
 ARROW = " › "

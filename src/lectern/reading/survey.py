@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lectern.domain.books import LessonPlace, LessonSource, Manifest, ModuleInfo, Problem, Site, Survey
 from lectern.domain.errors import BookNotFound
+from lectern.reading.chunking import DEFAULT_RULES, LEXICAL_VERSION, ReadingRules
 from lectern.reading.files import (
     find_files,
     hidden_characters,
@@ -28,7 +29,6 @@ from lectern.reading.manifest import MANIFEST, Declared, infer_book_id, read_man
 from lectern.reading.names import slugged
 from lectern.reading.places import Placement, Titles, page_titles, place_all, titles_for
 from lectern.reading.problems import Unreadable, internal_error, warning
-from lectern.reading.rules import DEFAULT_RULES, LEXICAL_VERSION, ReadingRules
 from lectern.reading.sites import SiteFacts, page_path, page_url, site_facts
 
 _LESSON_FIELDS = attrgetter(*(field.name for field in fields(LessonSource) if field.name not in ("place", "digest")))

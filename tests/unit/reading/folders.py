@@ -6,8 +6,8 @@ from pathlib import Path
 
 from lectern.domain.books import LessonSource, Survey
 from lectern.domain.chunks import Chunk
+from lectern.reading.chunking import DEFAULT_RULES, ReadingRules
 from lectern.reading.lessons import ReadLesson, read_lesson
-from lectern.reading.rules import DEFAULT_RULES, ReadingRules
 from lectern.reading.survey import survey
 
 BODY = "# A lesson\n\nSome words that are long enough to be a chunk.\n"

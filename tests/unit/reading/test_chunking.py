@@ -14,8 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lectern.domain.chunks import Chunk
-from lectern.reading.chunking import balanced, open_fence
-from lectern.reading.rules import ReadingRules
+from lectern.reading.chunking import ReadingRules, balanced, open_fence
 from tests.unit.reading.folders import chunks, read, words
 
 SMALL = ReadingRules(target_tokens=60, short_tokens=12, max_chars=700)

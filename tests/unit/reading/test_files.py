@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lectern.domain.errors import BookNotFound
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.files import decoded, excluded, find_files, natural, read_bytes
 from lectern.reading.lessons import read_lesson
 from lectern.reading.problems import Unreadable
-from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
 from tests.unit.reading.folders import BODY, surveyed, write
 

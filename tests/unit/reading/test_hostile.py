@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.files import MARKS_PER_TAG
 from lectern.reading.lessons import read_lesson
-from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
 
 LIMITS = ReadingRules()

@@ -13,11 +13,11 @@ import pytest
 
 from lectern.domain.chunks import CHUNK_SPACE, Chunk, content_hash
 from lectern.index.lexical import passage_terms, query_terms
+from lectern.reading import chunking as rules_module
 from lectern.reading import lessons as lessons_module
-from lectern.reading import rules as rules_module
 from lectern.reading import survey as survey_module
+from lectern.reading.chunking import ReadingRules
 from lectern.reading.lessons import FileChanged, read_lesson
-from lectern.reading.rules import ReadingRules
 from lectern.reading.survey import survey
 from tests.unit.reading.folders import BODY, chunks, lessons_by_file, surveyed, words, write
 
