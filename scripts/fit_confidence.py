@@ -1,4 +1,4 @@
-"""Fits the shipped parameters of `answering/calibrations`, and says how well they do where they were not fitted.
+"""Fits the shipped parameters of `confidence/calibrations`, and says how well they do where they were not fitted.
 
     python scripts/fit_confidence.py DATA --work FOLDER [--write] [--pictures FOLDER]
 

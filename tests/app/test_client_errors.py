@@ -176,7 +176,7 @@ async def test_nothing_is_asked_twice() -> None:
         with pytest.raises(errors.ProviderError, match="look before"):
             await there.ask(QUESTION)
 
-    assert asked == ["POST /chat/run"] * 4
+    assert asked == ["POST /chat/stream"] * 4
 
 
 async def test_an_address_where_nobody_listens_is_a_provider_error() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lectern.app.home import find_home
+from lectern.app.home import configured_home, find_home
 from lectern.domain.errors import ConfigError, InUse
 
 
@@ -41,3 +41,29 @@ def test_a_second_process_is_told_who_the_first_is(tmp_path: Path) -> None:
     assert InUse.__name__ in refused.stderr
     assert f"process {os.getpid()}" in refused.stderr
     assert subprocess.run(other, check=False).returncode == 0
+
+
+def test_a_server_that_is_gone_has_no_address(tmp_path: Path) -> None:
+    """The lock says whether a server runs, not a process number that another program may have by now."""
+    home = find_home(tmp_path / "home", create=True)
+    with home.owned(), home.serving("http://127.0.0.1:8420", "token"):
+        code = "import sys, pathlib, lectern.app.home as h\nprint(h.Home(pathlib.Path(sys.argv[1])).server())"
+        seen = subprocess.run([sys.executable, "-c", code, str(home.path)], capture_output=True, text=True, check=True)
+        left = (home.path / "server.json").read_text(encoding="utf-8")
+    (home.path / "server.json").write_text(left, encoding="utf-8")  # as a kill leaves it
+
+    assert "http://127.0.0.1:8420" in seen.stdout
+    assert home.server() is None
+
+
+@pytest.mark.parametrize("name", ["LECTERN_HOME", "lectern_home"])
+def test_the_home_is_configured_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As every other setting, from the environment and from `.env`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LECTERN_HOME", raising=False)
+    (tmp_path / ".env").write_text(f"{name}={tmp_path / 'file'}\n", encoding="utf-8")
+    from_file = configured_home()
+    monkeypatch.setenv(name, str(tmp_path / "environment"))
+
+    assert from_file == tmp_path / "file"
+    assert configured_home() == tmp_path / "environment"

@@ -49,7 +49,6 @@ class TurnDesk:
     seconds: float = 0.0  # spent on look-ups
     passages: dict[int, Hit] = field(default_factory=dict)
     retrieved: set[str] = field(default_factory=set)  # ids of chunks from searches, not from reading a lesson
-    succeeded: bool = False
     _vector: tuple[float, ...] = ()  # of the reader's question
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -59,7 +58,7 @@ class TurnDesk:
 
     def hand_out(self, findings: Findings, hits: Sequence[Hit]) -> str:
         """The tool's response for the first retrieval, which was made before the model is called."""
-        self._vector, self.succeeded = findings.vector, True
+        self._vector = findings.vector
         return self._respond(findings.query, hits)
 
     async def retrieve(self, query: str, top_k: int | None, similarity_threshold: float | None) -> str:
@@ -76,7 +75,6 @@ class TurnDesk:
             findings = await self._timed(self.library.search(self.scope, search))
         except LecternError as exc:
             return error_response(query, str(exc))
-        self.succeeded = True
         return self._respond(query, [self._for_reader(hit) for hit in findings.hits])
 
     async def read_lesson(self, parent_doc_id: str) -> str:

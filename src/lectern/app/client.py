@@ -9,6 +9,7 @@ chunk that is only cited, the names of files in a plan, most of a book's manifes
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace as changed
@@ -17,14 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 from lectern.app import client_values as values
 from lectern.app.client_http import ServerConnection, error_from, path_of, response_errors
-from lectern.domain.errors import BadInput, LecternError, UnknownBook, UnknownJob, UnknownLesson, UnknownThread
+from lectern.domain.errors import (
+    BadInput,
+    LecternError,
+    ProviderTimeout,
+    UnknownBook,
+    UnknownJob,
+    UnknownLesson,
+    UnknownThread,
+)
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobOrder, JobRecord, Mode
 from lectern.domain.replies import Exchange, Replied, Reply, ReplyEvent, check_question
 from lectern.domain.scope import Scope, SearchMode, SearchQuery
 from lectern.domain.threads import Thread, ThreadEdit, ThreadHead, ThreadPage, Turn, checked_id
 from lectern.schemas import jobs as wire_jobs
 from lectern.schemas.books import BookOut, ChunkPage, OutlineOut
-from lectern.schemas.chat import ChatResponse
 from lectern.schemas.maintenance import CalibrationReportOut, FindingOut
 from lectern.schemas.payload import from_payload
 from lectern.schemas.scope import fields_of
@@ -146,13 +154,16 @@ class RemoteLectern:
         """An answer from the book, or a refusal. With a `thread` (a UUID v4) the turn is stored there and can refer to
         those before it. Without one, the conversation on the server is deleted again. `history` is for a local
         Lectern."""
-        body = _question(text, _in_book(scope, book), top_k, similarity_threshold, history, thread)
-        answer = await self._server.call("POST", "/chat/run", body=body, seconds=TURN_SECONDS)
-        with response_errors():
-            response = ChatResponse.model_validate(answer)
-            reply = values.reply_from(response, text)
-        if thread is None:
-            await self._try_call("DELETE", path_of("threads", response.session_id))
+        reply: Reply | None = None
+        events = self._events(text, _in_book(scope, book), top_k, similarity_threshold, history, thread)
+        try:
+            async with asyncio.timeout(TURN_SECONDS), aclosing(events):  # type: ignore[type-var]  # an async generator
+                async for event in events:
+                    if isinstance(event, Replied):
+                        reply = event.reply
+        except TimeoutError:
+            raise ProviderTimeout("lectern server", f"gave no reply in {TURN_SECONDS:g} s; ask again") from None
+        assert reply is not None  # `_events` ends with the reply, or raises
         return reply
 
     def stream(  # noqa: PLR0913  # one parameter for each thing that can be asked for
@@ -186,13 +197,15 @@ class RemoteLectern:
             async with aclosing(self._server.events("POST", "/chat/stream", body=body)) as events:  # type: ignore[type-var]  # an async generator
                 async for event in events:
                     run_ids = run_ids or event.body
-                    finished = finished or event.name in ("reply", "error")
                     if event.name == "error":
+                        finished = True
                         raise _error(event.body)
                     with response_errors():
                         reply_event = values.reply_event_from(event.name, event.body, text, run_ids["book_id"])
-                    if isinstance(reply_event, Replied) and thread is None:
-                        await self._try_call("DELETE", path_of("threads", run_ids["session_id"]))
+                    if isinstance(reply_event, Replied):
+                        if thread is None:
+                            await self._try_call("DELETE", path_of("threads", run_ids["session_id"]))
+                        finished = True
                     if reply_event is not None:
                         yield reply_event
             if not finished:

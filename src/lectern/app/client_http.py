@@ -109,6 +109,7 @@ class ServerConnection:
                 if not response.is_success:
                     await response.aread()
                     raise _error_of(response)
+                _check_stream(response)
                 async for event in _events(response.aiter_lines()):
                     yield event
 
@@ -130,6 +131,13 @@ class ServerConnection:
             raise ProviderTimeout(SERVER, f"at {self.url} did not answer in time; try again in a moment") from exc
         except httpx.HTTPError as exc:
             raise self.interrupted() from exc
+
+
+def _check_stream(response: httpx.Response) -> None:
+    with response_errors():
+        kind = response.headers.get("content-type", "")
+        if not kind.startswith("text/event-stream"):
+            raise ValueError(kind)
 
 
 def path_of(*parts: str | int) -> str:
@@ -208,7 +216,9 @@ def _checked_url(url: str) -> str:
         parts = httpx.URL(url)
     except (httpx.InvalidURL, TypeError):
         parts = httpx.URL("")
-    if parts.scheme not in ("http", "https") or not parts.host or parts.userinfo:
+    if parts.userinfo:  # not repeated: it may be a password
+        raise BadInput("the address has a user name; write it as http://HOST:PORT, and give the key apart", field="url")
+    if parts.scheme not in ("http", "https") or not parts.host:
         raise BadInput(f"{url!r} is no address of a server; write it as http://HOST:PORT", field="url")
     return url.rstrip("/")
 

@@ -246,6 +246,13 @@ def from_json(name: str, body: object) -> Command:
 
     if name not in COMMANDS:
         raise BadInput(f"this server knows no command {name!r}; stop it and start the version that sent this")
+    unknown = (
+        set(body) - {field.name for field in dataclasses.fields(COMMANDS[name])} if isinstance(body, dict) else set()
+    )
+    if unknown:  # an option of a newer version must not be dropped without a word
+        raise BadInput(
+            f"this server knows no option {min(unknown)!r} of {name}; stop it and start the version that sent this"
+        )
     try:
         command: Command = TypeAdapter(COMMANDS[name]).validate_python(body)
     except ValidationError as exc:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ SERVER = "server.json"
 OWNER = "owner"
 VARIABLE = "LECTERN_HOME"
 ENV_FILE = ".env"
+LOCK_ATTEMPTS, LOCK_RETRY_SECONDS = 5, 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +53,21 @@ class Home:
     def server(self) -> ServerAddress | None:
         """The address of the server that owns this folder, if there is one."""
         try:
-            address = json.loads((self.path / SERVER).read_text(encoding="utf-8"))
+            file = self.path / SERVER
+            address = json.loads(file.read_text(encoding="utf-8"))
             owner = (self.path / OWNER).read_text(encoding="utf-8").strip()
-            if str(address["pid"]) != owner or not _is_alive(int(owner)):  # left by a server that was killed
+            if str(address["pid"]) != owner or not self._has_owner():  # left by a server that was killed
+                return None
+            if os.name == "posix" and file.stat().st_uid != os.getuid():  # another user could read what is sent there
                 return None
             return ServerAddress(url=str(address["url"]), token=str(address["token"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+    def _has_owner(self) -> bool:
+        """Whether a process holds the lock now. A shared lock is tried, so that two commands do not see each other."""
+        with (self.path / OWNER).open("a+", encoding="utf-8") as handle:
+            return not _lock(handle.fileno(), shared=True)
 
     @contextlib.contextmanager
     def serving(self, url: str, token: str) -> Iterator[None]:
@@ -77,7 +87,7 @@ class Home:
         """Own the home while the block runs; a second process gets an error that names the owner."""
         file = self.path / OWNER
         with file.open("a+", encoding="utf-8") as handle:
-            if not _lock(handle.fileno()):
+            if not _lock_patiently(handle.fileno()):
                 handle.seek(0)
                 raise InUse(
                     f"{self.path} is in use by process {handle.read().strip() or '(unknown)'}; "
@@ -93,12 +103,17 @@ class Home:
 def configured_home() -> Path | None:
     """LECTERN_HOME from the environment or `.env`, without the other settings: a command that goes through a server
     does not need them."""
-    value = os.environ.get(VARIABLE)
+    value = _variable(os.environ)
     if not value and Path(ENV_FILE).is_file():
         from dotenv import dotenv_values
 
-        value = dotenv_values(ENV_FILE).get(VARIABLE)
+        value = _variable(dotenv_values(ENV_FILE))
     return Path(value) if value else None
+
+
+def _variable(environment: Mapping[str, str | None]) -> str | None:
+    """LECTERN_HOME in any case, as the settings read it."""
+    return next((value for name, value in environment.items() if name.upper() == VARIABLE and value), None)
 
 
 def find_home(configured: Path | None, *, create: bool) -> Home:
@@ -125,25 +140,22 @@ def _nearest() -> Path | None:
     return next((folder / FOLDER for folder in (here, *here.parents) if (folder / FOLDER).is_dir()), None)
 
 
-def _is_alive(pid: int) -> bool:
-    if os.name == "nt":
-        return True  # on Windows, signal 0 would end the process; connecting shows whether it lives
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True  # another user's
-    return True
+def _lock_patiently(descriptor: int) -> bool:
+    """Take the lock. A command that looks for an owner holds it for a moment, so a few attempts are made."""
+    for _ in range(LOCK_ATTEMPTS):
+        if _lock(descriptor):
+            return True
+        time.sleep(LOCK_RETRY_SECONDS)
+    return False
 
 
-def _lock(descriptor: int) -> bool:
+def _lock(descriptor: int, *, shared: bool = False) -> bool:
     try:
         import fcntl
     except ImportError:  # Windows
         return _lock_windows(descriptor)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -176,7 +176,9 @@ class Lectern:
 
         library = self.app.library
         source = CalibrationSource(search=self.search, chunks=library.chunks, books=library.books, book=library.book)
-        return await calibrate(source, self.app.home.calibrations, book=book, questions=questions)
+        book_id = await library.book_id(book, None)
+        async with self.app.ingest_deps.locks.hold(book_id):  # two calibrations at once would write the same file
+            return await calibrate(source, self.app.home.calibrations, book=book_id, questions=questions)
 
     def doctor(self, *, mend: bool = False) -> AsyncIterator[Finding]:
         """Every disagreement between index and ledger; with `mend` each is repaired."""

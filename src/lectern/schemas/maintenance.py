@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from lectern.domain.scope import QUERY_LENGTH
 from lectern.schemas.common import Name, Request, Response
 
-MAX_QUESTIONS = 2000
+MAX_QUESTIONS = 500  # as many of usual length as fit the limit of a request
 
 
 def _number_or_none(value: object) -> object:

@@ -31,8 +31,7 @@ async def calibrate(
     book = await lectern.app.library.book_id(book_id, caller.books)
     labelled = body.questions if body is not None else []
     questions = [LabelledQuestion(text=question.text, answerable=question.answerable) for question in labelled]
-    async with lectern.app.ingest_deps.locks.hold(book):  # two at once would write one file
-        report = await lectern.calibrate(book, questions)
+    report = await lectern.calibrate(book, questions)
     answer = CalibrationReportOut.model_validate(report, from_attributes=True)
     return answer.model_copy(update={"stored": Path(report.stored).name if report.stored else None})
 
