@@ -121,10 +121,10 @@ async def measure(address: str, source: str) -> dict[str, Any]:
 
 def serve_quick() -> None:
     """`lectern serve` with the quick embedder."""
-    from lectern.app.factories import Parts
+    from lectern.app.factories import PartFactory
     from lectern.cli.main import run
 
-    Parts.embedder = lambda _self, _name=None: QuickEmbedder()  # type: ignore[method-assign,assignment]  # in this process only
+    PartFactory.embedder = lambda _self, _name=None: QuickEmbedder()  # type: ignore[method-assign,assignment]  # in this process only
     sys.argv = ["lectern", "serve", "--port", "0"]
     run()
 

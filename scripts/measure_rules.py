@@ -34,7 +34,8 @@ from unittest import mock
 from book_questions import ROOT, SHARED, by_book, lessons
 
 from lectern import Lectern, Settings, open_lectern
-from lectern.confidence import location, requirements
+from lectern.confidence import answerability as location
+from lectern.confidence import requirements
 from lectern.domain.chunks import Vector
 from lectern.domain.replies import Answer
 from lectern.evals.answers import says

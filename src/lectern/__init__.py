@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lectern.version import __version__
+__version__ = "0.1.0"
+
 
 if TYPE_CHECKING:
     from lectern.answering import views

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.domain.evidence import Candidate
-from lectern.retrieval.fusion import rank
+from lectern.retrieval.search import rank
 from tests.making import chunk
 
 

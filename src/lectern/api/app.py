@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
+from lectern import __version__
 from lectern.api import errors
 from lectern.api.addresses import is_loopback, networks
 from lectern.api.auth import Authenticator
@@ -23,7 +24,6 @@ from lectern.api.routes import books, chat, health, ingestions, local, maintenan
 from lectern.api.slow_clients import BodyTimeout
 from lectern.api.sse import Streams
 from lectern.app.lectern import Lectern
-from lectern.version import __version__
 
 WEB = Path(__file__).parent / "web"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")

@@ -6,10 +6,10 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from lectern import __version__
 from lectern.conversations.runs import QuestionOutcome, Runs
 from lectern.domain.jobs import IngestionJob
 from lectern.jobs.runner import Jobs
-from lectern.version import __version__
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 BUCKET_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

@@ -44,7 +44,7 @@ WARM_UP_SENTENCE = "The lamp is lit at nine."
 WARM_UP_PASSAGE = "In the evening, at nine, somebody lights the lamp."
 
 
-class Parts:
+class PartFactory:
     """Builds embedders and indexes, and closes them with the stack."""
 
     def __init__(
@@ -198,7 +198,7 @@ def _extra_instructions(settings: Settings) -> str:
         raise ConfigError(f"LECTERN_INSTRUCTIONS: {settings.instructions} cannot be read ({exc})") from exc
 
 
-async def open_ingest_deps(parts: Parts, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
+async def open_ingest_deps(parts: PartFactory, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
     """What an ingestion needs. Changes that a killed process left unfinished are completed first."""
     embedder = parts.embedder()
     name = collection_name(parts.settings.collection_stem, embedder.fingerprint)

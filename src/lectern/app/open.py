@@ -170,7 +170,7 @@ async def open_application(
 ) -> AsyncIterator[Application]:
     """The parts that the settings name. With `create=False` no folder is created if nothing is indexed. `rules` are for
     measurements with other chunk sizes; `serving` is for a process that answers while it ingests."""
-    from lectern.app.factories import Parts, open_ingest_deps
+    from lectern.app.factories import PartFactory, open_ingest_deps
     from lectern.store.database import database_url, open_database, sqlite_url
 
     settings = settings or load_settings()
@@ -181,7 +181,7 @@ async def open_application(
             stack.enter_context(home.owned())
         url = sqlite_url(home.database) if remote is None else database_url(remote.get_secret_value())
         engine = await stack.enter_async_context(open_database(url))
-        parts = Parts(settings, home, engine, stack, serving=serving)
+        parts = PartFactory(settings, home, engine, stack, serving=serving)
         yield Application(
             settings=settings,
             home=home,

@@ -6,6 +6,7 @@ import gc
 
 import typer
 
+from lectern import __version__
 from lectern.cli.ask import ask
 from lectern.cli.books import books, chunks, lesson, outline
 from lectern.cli.calibrate import calibrate
@@ -18,7 +19,6 @@ from lectern.cli.keys import app as keys
 from lectern.cli.search import search
 from lectern.cli.serve import serve
 from lectern.cli.threads import app as threads
-from lectern.version import __version__
 
 GC_THRESHOLD = 50_000  # a large book makes millions of objects, almost none in reference cycles
 

@@ -9,11 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import lectern
+from lectern import __version__
 from lectern.evals.metrics import RESAMPLES, SEED
 from lectern.reading.chunking import READER_VERSION, ReadingRules
-from lectern.retrieval.fusion import LEXICAL_WEIGHT
-from lectern.retrieval.search import MIN_CANDIDATES
-from lectern.version import __version__
+from lectern.retrieval.search import LEXICAL_WEIGHT, MIN_CANDIDATES
 
 PACKAGES = ("numpy", "onnxruntime", "qdrant-edge-py", "tokenizers")
 INDEXING_PACKAGES = ("reading", "models", "index", "ingestion")

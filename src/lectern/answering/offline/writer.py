@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from textwrap import dedent
 
 from lectern.answering.offline.ranking import Candidate, Shortlist, Signals, cosine, fitted_weights, probabilities
-from lectern.confidence.location import CANNOT_ANSWER, locate
+from lectern.confidence.answerability import CANNOT_ANSWER, locate
 from lectern.confidence.requirements import asks_for_code, names_identifier
 from lectern.ports.answering import AnswerLocator, Passage
 from lectern.ports.index import Embedder
