@@ -133,7 +133,7 @@ async def test_a_job_that_does_not_come_to_its_end_raises(
     status: str, event: str, kind: type[errors.LecternError]
 ) -> None:
     """Nobody takes half an ingestion for a whole one, whether its events stop or somebody cancels it."""
-    job = {**IngestionJob.model_config["json_schema_extra"]["examples"][0], "status": status}  # type: ignore[index,call-overload]
+    job = {**IngestionJob.model_config["json_schema_extra"]["examples"][0], "status": status}  # type: ignore[index,call-overload]  # pydantic types it as any JSON
     started = answer("202 Accepted", "application/json", json.dumps(job))
     events = answer("200 OK", "text/event-stream", f"event: {event}\ndata: {json.dumps({'job': job})}\n\n")
     async with scripted(started, events) as (url, asked), connect(url) as there:

@@ -29,7 +29,7 @@ def test_the_package_exports_these_names() -> None:
     for name in lectern.__all__:
         assert getattr(lectern, name) is not None
     with pytest.raises(AttributeError, match="no attribute"):
-        _ = lectern.nothing  # type: ignore[attr-defined]
+        _ = lectern.nothing  # type: ignore[attr-defined]  # on purpose
 
 
 def test_type_checkers_see_the_same_names() -> None:

@@ -13,6 +13,8 @@ from lectern.domain.jobs import Mode
 from lectern.domain.keys import Right
 from lectern.domain.scope import Scope, SearchMode
 
+LOCAL_TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # the header that lets a command of this machine in
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:

@@ -9,14 +9,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from lectern.app.commands import Command, to_json
+from lectern.app.commands import LOCAL_TOKEN_HEADER, Command, to_json
 from lectern.app.home import ServerAddress, configured_home, find_home
 from lectern.domain.errors import CommandFailed, ProviderError
 from lectern.domain.scope import refuse_undecodable
 
 Line = dict[str, Any]
 Run = Callable[[Command], AsyncIterator[Line]]
-TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # a header's name
 
 
 async def run(command: Command, *, direct: bool = False, create: bool = False) -> AsyncIterator[Line]:
@@ -78,7 +77,7 @@ async def _run_on_server(server: ServerAddress, command: Command) -> AsyncIterat
     import httpx
 
     name, url = type(command).__name__, server.url
-    headers = {TOKEN_HEADER: server.token}
+    headers = {LOCAL_TOKEN_HEADER: server.token}
     try:
         async with (
             httpx.AsyncClient(timeout=None, trust_env=False) as client,  # noqa: S113  # an ingestion may take hours

@@ -13,19 +13,18 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from lectern.api.deps import LecternDep
 from lectern.api.errors import problem
 from lectern.app.command_handlers import run
-from lectern.app.commands import from_json
+from lectern.app.commands import LOCAL_TOKEN_HEADER, from_json
 from lectern.app.lectern import Lectern
 from lectern.domain.errors import BadInput, LecternError
 
 router = APIRouter(include_in_schema=False)
-TOKEN_HEADER = "x-lectern-token"  # noqa: S105  # a header's name
 
 
 @router.post("/local/{name}", response_model=None)
 async def command(name: str, request: Request, lectern: LecternDep) -> StreamingResponse | JSONResponse:
     """Run a command and send its lines as they come."""
     expected = request.app.state.local_token
-    token = request.headers.get(TOKEN_HEADER, "")
+    token = request.headers.get(LOCAL_TOKEN_HEADER, "")
     if expected is None or not secrets.compare_digest(token.encode(), expected.encode()):
         return problem(404, "Not Found")  # the route does not show that it exists, and the body is not read
     return StreamingResponse(_lines(name, await request.json(), lectern), media_type="application/x-ndjson")
