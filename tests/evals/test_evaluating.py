@@ -72,6 +72,17 @@ async def test_an_index_of_other_code_is_made_again(tmp_path: Path, monkeypatch:
     assert "Indexing qa-small" in heard
 
 
+async def test_a_set_is_indexed_apart_from_the_operators_books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever servers the settings name, a measurement writes to no index and no database but its own."""
+    nobody = "127.0.0.1:9"  # a server that does not answer
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://lectern@{nobody}/lectern")
+    monkeypatch.setenv("QDRANT_URL", f"http://{nobody}")
+    found, _ = await run("retrieval", [question_set(tmp_path / "qa-small")], tmp_path)
+
+    assert found.sets[0].chunks == len(DOCUMENTS)
+    assert not (tmp_path / "home").exists()
+
+
 async def test_two_books_of_one_set_are_kept_apart(tmp_path: Path) -> None:
     """A question is asked of its own book alone, though the other says it better."""
     queries = [

@@ -1,7 +1,7 @@
-"""Opens an indexed question set: a Lectern in which the set's books are indexed by the real pipeline. It has a home of
-its own, so no other book is touched. The index is stored under the hash of the content, so a second run can search at
-once. If the code that makes an index has changed, everything is read and indexed again, but only texts that changed
-are embedded."""
+"""Opens an indexed question set: a Lectern in which the set's books are indexed by the real pipeline. It has a home, an
+index and a database of its own, so no other book is touched. The index is stored under the hash of the content, so a
+second run can search at once. If the code that makes an index has changed, everything is read and indexed again, but
+only texts that changed are embedded."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ async def open_indexed_set(
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    # Always the embedded index: rankings are the same, and no collection on a server gets these documents.
-    isolated = settings.model_copy(update={"home": folder / "home", "qdrant_url": None, "default_book": None})
+    # The embedded index and SQLite: rankings are the same, and no server's index or database gets these documents.
+    own = {"home": folder / "home", "qdrant_url": None, "database_url": None, "default_book": None}
+    isolated = settings.model_copy(update=own)
     async with open_application(isolated, rules=rules) as app:
         lectern = Lectern(app)
         made_with = _made_with(lectern)
