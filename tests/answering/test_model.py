@@ -95,6 +95,23 @@ async def test_filters_hold_whatever_the_model_asks_for(tmp_path: Path, ai: Fake
     assert "newtons" not in reply.text or isinstance(reply, Refusal)
 
 
+async def test_a_reader_of_one_lesson_gets_no_other(tmp_path: Path, ai: FakeAI) -> None:
+    """A scope of one lesson holds when the model reads another one by its id."""
+    async with talking(tmp_path, ai) as lectern:
+        nodes = (await lectern.search("what is a node")).hits[0].chunk
+        services = (await lectern.search("what is a service")).hits[0].chunk
+        ai.script(
+            Step(say=calling("read_lesson", parent_doc_id=services.parent_doc_id)),
+            then=Step(say=saying(f"{NODE} [1]")),
+        )
+        reply = await lectern.ask("What is a node?", scope=Scope(parent_doc_id=nodes.parent_doc_id))
+
+    assert tool_outputs(chats(ai)[-1])[-1]["error"]
+    assert all("A service is a question" not in json.dumps(body) for body in chats(ai))
+    assert isinstance(reply, Answer)
+    assert {one.hit.chunk.parent_doc_id for one in reply.citations} == {nodes.parent_doc_id}
+
+
 async def test_the_model_cannot_lower_the_threshold(tmp_path: Path, ai: FakeAI) -> None:
     """It may raise it; a top_k out of range is an error answer, not a silent cap."""
     ai.script(

@@ -1,5 +1,6 @@
-"""What a model may look up in one turn, and the numbers of the passages it gets. Every look-up is limited to one book
-and one reader's scope, whatever the model asks for. A passage keeps its number for the whole turn."""
+"""What a model may look up in one turn, and the numbers of the passages it gets. Passages are of one
+book and within one reader's scope, whatever the model asks for; the table of contents is the whole book's. A passage
+keeps its number for the whole turn."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ class TurnDesk:
     async def read_lesson(self, parent_doc_id: str) -> str:
         """A lesson of the reader's scope, in order; its passages can be cited."""
         try:
-            chunks = await self._timed(self.library.lesson(replace(self.scope.where, parent_doc_id=parent_doc_id)))
+            chunks = await self._lesson(parent_doc_id)
         except LecternError as exc:
             return error_response(parent_doc_id, str(exc))
         hits = [self._from_lesson(chunk) for chunk in chunks[:LESSON_LIMIT]]
@@ -91,7 +92,7 @@ class TurnDesk:
 
     async def first_of(self, parent_doc_id: str) -> Hit | None:
         """The first passage of a lesson that this reader may see."""
-        chunks = await self._timed(self.library.lesson(replace(self.scope.where, parent_doc_id=parent_doc_id)))
+        chunks = await self._lesson(parent_doc_id)
         return self._from_lesson(chunks[0]) if chunks else None
 
     async def outline(self) -> str:
@@ -126,6 +127,13 @@ class TurnDesk:
         """The best `top_k` of all passages from searches; confidence is measured on these."""
         hits = [hit for hit in self.passages.values() if hit.chunk.id in self.retrieved]
         return sorted(hits, key=lambda hit: -hit.similarity)[: self.top_k]
+
+    async def _lesson(self, parent_doc_id: str) -> list[IndexedChunk]:
+        """The chunks of a lesson that are in the reader's scope, which may be limited to another lesson."""
+        where = self.scope.where
+        if where.parent_doc_id not in (None, parent_doc_id):
+            return []
+        return await self._timed(self.library.lesson(replace(where, parent_doc_id=parent_doc_id)))
 
     def _respond(self, query: str, hits: Sequence[Hit]) -> str:
         self._log_look_up(TOOL_NAME, query, len(hits), _mean(hits))

@@ -47,8 +47,8 @@ class ConfidencePolicy(Protocol):
 
 
 class Desk(Protocol):
-    """What may be looked up in one turn: this book, within this reader's scope, and nothing else. Results are JSON for
-    a model; every passage in them has a number for citing."""
+    """What may be looked up in one turn: passages of this book within this reader's scope, and the book's table of
+    contents. Results are JSON for a model; a passage in them has a number for citing."""
 
     async def retrieve(self, query: str, top_k: int | None, similarity_threshold: float | None) -> str:
         """Passages for another query. The threshold may be raised, never lowered, and the filters stay."""
