@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.store import database
 from lectern.store.database import SqliteConnection, open_database, reading, sqlite_url
+from lectern.store.ledger import SqlLedger
 
 SLOW = 0.3  # seconds that the disk takes
 LONG_READ = text(
@@ -244,3 +245,13 @@ async def test_a_commit_that_fails_is_said_and_leaves_nothing(
     await add(engine, "topic")
 
     assert await known(engine) == ["topic"]
+
+
+async def test_the_number_of_a_change_is_not_used_again(tmp_path: Path) -> None:
+    """It is the generation of the chunks that it writes: left-overs of a forgotten change would pass for new ones."""
+    async with open_database(sqlite_url(tmp_path / "lectern.db")) as engine:
+        ledger = SqlLedger(engine)
+        first = await ledger.intend("book", "collection", [])
+        await ledger.forget(first)
+
+        assert await ledger.intend("book", "collection", []) > first

@@ -16,7 +16,7 @@ def _subclasses(kind: type[LecternError]) -> set[type[LecternError]]:
 
 
 def test_every_error_is_defined_in_one_file_and_drawn_there() -> None:
-    """`domain/errors.py` has every error that Lectern raises on purpose, and its tree names each of them."""
+    """`domain/errors.py` has every `LecternError`, and its tree names each of them."""
     for module in pkgutil.walk_packages(lectern.__path__, "lectern."):
         if ".migrations" not in module.name:  # alembic imports those
             importlib.import_module(module.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,29 @@ def test_mdbook_gives_title_and_order(tmp_path: Path) -> None:
     assert found.manifest.title == "Rust"
     assert order == ["src/preface.md", "src/zeta.md", "src/alpha.md", "src/SUMMARY.md"]
     assert lessons_by_file(found)["src/zeta.md"].url == "/zeta.html"
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ("mkdocs.yml", "docs_dir: docs\nnav: [../secret.md, a.md]\nextra_css: [../secret.css]\nINHERIT: secret.yml\n"),
+        ("book.toml", "[book]\nsrc = 'docs'\n"),
+        ("docusaurus.config.js", "module.exports = { docs: { path: 'docs', sidebarPath: './secret.js' } }"),
+    ],
+    ids=["mkdocs", "mdbook", "docusaurus"],
+)
+def test_outside_the_book_only_the_sites_configuration_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, text: str
+) -> None:
+    """Whatever it names: pages, styles, sidebars and settings above the book's folder stay closed."""
+    others = {f"secret.{end}": BODY for end in ("md", "css", "yml", "js")} | {"SUMMARY.md": SUMMARY, "lectern.toml": ""}
+    write(tmp_path, {**others, config: text, "docs/a.md": BODY})
+    opened: set[str] = set()
+    open_file = os.open
+    monkeypatch.setattr(os, "open", lambda path, *rest: opened.add(os.path.realpath(path)) or open_file(path, *rest))
+    survey(tmp_path / "docs")
+
+    assert {Path(path).name for path in opened if Path(path).parent == tmp_path.resolve()} == {config}
 
 
 @pytest.mark.parametrize(
