@@ -1,6 +1,6 @@
-"""What a model may look up in one turn, and the numbers of the passages it gets. Passages are of one
-book and within one reader's scope, whatever the model asks for; the table of contents is the whole book's. A passage
-keeps its number for the whole turn."""
+"""What a model may look up in one turn, and the numbers of the passages it gets. Passages are of one book and within
+one reader's scope, whatever the model asks for; the table of contents is the whole book's. A passage keeps its number
+for the whole turn."""
 
 from __future__ import annotations
 

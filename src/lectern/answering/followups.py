@@ -1,6 +1,6 @@
-"""Makes a follow-up question standalone by rules, without a model. A question that depends on the conversation
-("tell me more", "and in Python?", "why does it do that?") keeps its words and gets the topic of the conversation in
-brackets. Only single words are added, because whole questions would outweigh the current one."""
+"""Makes a follow-up question standalone by rules, without a model. A question that depends on the conversation ("tell
+me more", "and in Python?", "why does it do that?") keeps its words and gets the topic of the conversation in brackets.
+Words are added, not whole questions, which would outweigh the current one."""
 
 from __future__ import annotations
 

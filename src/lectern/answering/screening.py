@@ -1,6 +1,6 @@
 """Refuses messages before anything is searched: attempts to override the instructions, requests for what is not in the
-book, and small talk. The patterns are narrow, so that they never match a question about a book. The later checks do not
-rely on them."""
+book, and small talk. The patterns are narrow, so that they seldom match a question about a book. The later checks do
+not rely on them."""
 
 from __future__ import annotations
 

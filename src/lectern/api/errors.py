@@ -1,4 +1,4 @@
-"""Errors as HTTP responses: always `application/problem+json`, without details of the server's internals. The status of
+"""Errors as HTTP responses: `application/problem+json`, without details of the server's internals. The status of
 an error is a field of its class in `domain/errors.py`."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Middleware: the allowed host names, the size of a request, the security headers, and request ids with metrics. All of
-it is plain ASGI, so that streams are not buffered.
+"""Middleware: the allowed host names, the size of a request, the security headers, and request ids with metrics. It is
+plain ASGI, so that streams are not buffered.
 
 A request keeps the id that its caller sent if it matches `_PLAIN_ID`; otherwise it gets a new one. The id is in the
 response and in the log lines of the request and of the run that it starts.

@@ -1,6 +1,6 @@
 """Builds the parts that the settings name: embedder and index; answerer, judge and confidence policy; the worker and
-the jobs. Parts for answering are built for the first question, because a search needs none of them. A vendor's package
-is imported only if a setting names it."""
+the jobs. Parts for answering are built for the first question, because a search needs none of them. The packages of an
+extra are imported only if a setting needs them."""
 
 from __future__ import annotations
 

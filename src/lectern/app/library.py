@@ -1,4 +1,4 @@
-"""Reading indexed books: all of a book, a lesson, a chunk or the outline. Every read names a book."""
+"""Reading indexed books: all of a book, a lesson, a chunk or the outline. Chunks are read within one book."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ log = structlog.get_logger("lectern.questions")
 
 
 class Redaction:
-    """Removes known secrets, and everything that looks like a key, from a line."""
+    """Removes known secrets, and texts that look like a key of OpenAI's or of Lectern, from a line."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
@@ -48,7 +48,7 @@ class Redaction:
 
 
 def configure(form: LogFormat, *, secrets: Iterable[str] = (), level: int = logging.INFO) -> None:
-    """Send every log line of this process, also those of libraries, to stderr in one form."""
+    """Send log lines, also those of libraries, to stderr in one form."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,

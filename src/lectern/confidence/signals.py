@@ -1,6 +1,6 @@
-"""The signals that the hits of a search give about a question. They are always measured on the first hits of the hybrid
-ranking, whatever the request's limit, and do not depend on the size of the book: cosines, and how much of the
-question's wording is in one passage. A misspelt or compounded word still counts in part."""
+"""The signals that the hits of a search give about a question. They are measured on the first hits of the hybrid
+ranking, whatever the request's limit, and none is counted over the whole book: cosines, and how much of the question's
+wording is in one passage. A misspelt or compounded word still counts in part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error Lectern raises on purpose. The class says who can fix it, and gives the status and the exit code.
+"""Every `LecternError`. The class says who can fix it, and gives the status and the exit code.
 
 LecternError
   BadInput            the caller can fix it         422 / exit 2
@@ -45,7 +45,7 @@ import re
 
 
 class LecternError(Exception):
-    """Anything Lectern raises on purpose; its text is for a person and says what to do."""
+    """An error for a caller; its text is for a person and says what to do."""
 
     exit_code = 2
     status = 422
@@ -104,7 +104,7 @@ class UnknownJob(BadInput):
 
 
 class UnknownKey(BadInput):
-    """A key id that was never given out."""
+    """A key id that does not exist."""
 
     status = 404
 
@@ -193,7 +193,7 @@ class Overloaded(LecternError):
 
 
 class StoreUnavailable(LecternError):
-    """The database does not answer; nothing of the request was stored."""
+    """The database does not answer."""
 
     exit_code = 3
     status = 503

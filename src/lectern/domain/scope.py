@@ -71,7 +71,8 @@ def refuse_undecodable(text: str, field: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFilter:
-    """All conditions are ANDed; `levels` is any-of. Values are checked against the book before one is built."""
+    """Conditions that must all hold; `levels` is any-of. `retrieval/scope.py` checks a reader's values against the book
+    before it builds one."""
 
     book_id: str
     max_tier: int = TOP_TIER

@@ -3,15 +3,16 @@
 The engine has no transaction over several operations, so a replacement takes the same lock as a read: no reader sees
 half of it. After a crash the ledger's intent is applied again. The engine holds the GIL while it works, so its calls
 are made on the event loop (a thread would free nothing) and batches are short. It is never optimised while it serves:
-unoptimised search is exact and fast enough up to 100,000 chunks, and optimising stops every thread.
+unoptimised search is exact and fast enough up to 100,000 chunks (docs/benchmarks/scale.md), and optimising stops every
+thread.
 
 Failures. The engine raises a bare `Exception` when something fails inside it, and panics (which are not an `Exception`)
 on files that it cannot read. `engine_errors` turns both into `IndexDamaged`, with advice.
 
 Syncing. The engine's flush waits for the disk a hundred times with the GIL held: measured 20 ms on a quiet disk, 600 ms
 on a busy one. In a server a thread syncs the files instead, without the GIL. The files are all that the engine needs
-after a process was killed: 500 kills without a flush lost nothing. The engine's log grows until the next flush, so a
-server still flushes from time to time.
+after a process was killed: 500 kills without a flush lost nothing (docs/decisions/0007-syncing.md). The engine's log
+grows until the next flush, so a server still flushes from time to time.
 """
 
 from __future__ import annotations

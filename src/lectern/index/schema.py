@@ -40,7 +40,7 @@ ReadRefs = Callable[[Collection[str]], Mapping[str, ChunkRef]]  # by the point's
 
 
 def collection_name(stem: str, fingerprint: str) -> str:
-    """`{stem}-{fingerprint}`, in characters that every file system and server takes."""
+    """`{stem}-{fingerprint}`, in characters that file systems and servers take."""
     return f"{stem}-{re.sub(r'[^A-Za-z0-9._]+', '-', fingerprint)}"
 
 

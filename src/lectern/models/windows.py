@@ -124,8 +124,7 @@ def token_pieces(text: str) -> Sequence[Span]:
 
 
 def byte_pieces(text: str) -> Sequence[Span]:
-    """One span for each byte; white space counts with the character before it. No token is shorter than a byte, so
-    nothing has to be estimated."""
+    """One span for each byte; white space counts with the character before it. No token is shorter than a byte."""
     spans: list[Span] = []
     for match in _VISIBLE.finditer(text):
         size = min(len(match.group().encode("utf-8", "surrogatepass")), MAX_CHARACTER_BYTES)

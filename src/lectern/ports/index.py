@@ -53,7 +53,7 @@ class VectorCache(Protocol):
 
 
 class IndexView(Protocol):
-    """The index as it is for one response: no lesson in it is half replaced. Every read names a book."""
+    """The index as it is for one response: no lesson in it is half replaced. Chunks are read within one book."""
 
     async def find(
         self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int

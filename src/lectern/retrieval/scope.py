@@ -9,7 +9,7 @@ from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope
 from lectern.ports.ledger import Ledger
 from lectern.schemas.scope import WIRE
 
-MAX_NUMBER = 2**31  # of a chapter or lesson; every index and database can compare it
+MAX_NUMBER = 2**31  # of a chapter or lesson; the indexes and databases can compare it
 
 
 async def resolve_book(

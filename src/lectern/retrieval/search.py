@@ -1,10 +1,10 @@
 """Hybrid search: one ranking by the vector and the words of a question, within the reader's scope. Candidates are ids
-with scores. A chunk is read from the index only if the response shows it.
+with scores. Chunks are read from the index for the requested page alone.
 
 The chunks around a chunk, within its lesson. Each step along the lessons is one read for all chunks.
 
-One order from two scores. Scores are added, not ranks: reciprocal rank fusion measured below the better single
-search, and cosine plus a share of BM25 did not. All index adapters share this code; ties are ordered by id.
+One order from two scores. Scores are added, not ranks: reciprocal rank fusion measured below the better single search,
+and cosine plus a share of BM25 did not. All index adapters share this code; ties are ordered by id.
 """
 
 from __future__ import annotations

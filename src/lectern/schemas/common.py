@@ -66,7 +66,7 @@ class Filters(Request):
 
 
 class Problem(Response):
-    """An error, in the form that every error has (application/problem+json)."""
+    """An error (application/problem+json)."""
 
     type: str = "about:blank"
     title: str

@@ -12,7 +12,7 @@ from lectern.domain.errors import BadInput
 from lectern.domain.jobs import JobRecord, JobStatus, Mode, Planned
 from lectern.schemas.common import Request, Response
 
-MAX_JOB_ID = 2**31 - 1  # every database can compare it
+MAX_JOB_ID = 2**31 - 1  # both databases can compare it
 
 
 class IngestionRequest(Request):

@@ -4,7 +4,7 @@ SQLite before 3.51.3 can damage a WAL file when two connections meet in a checkp
 owner of LECTERN_HOME) and one connection here. SQLAlchemy throws away a connection whose statement was cancelled, and
 opens another while the thread of the first still works, so a cancelled task waits for its statement first.
 
-A store that does not answer is a 503, whatever the driver calls it. Nothing of the transaction was stored then.
+A store that does not answer is a 503, whatever the driver calls it.
 """
 
 from __future__ import annotations
@@ -226,4 +226,4 @@ async def report_outages() -> AsyncIterator[None]:
     except STATEMENT_ERRORS:
         raise
     except (DBAPIError, PoolExhausted, OSError) as exc:
-        raise StoreUnavailable("the database does not answer; nothing was changed, try again in a moment") from exc
+        raise StoreUnavailable("the database does not answer; try again in a moment") from exc

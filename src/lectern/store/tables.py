@@ -1,4 +1,5 @@
-"""The SQL tables. They use plain types that every database has, and JSON as text for columns that are only read whole.
+"""The SQL tables. They use plain types that SQLite and PostgreSQL have, and JSON as text for columns that are read
+whole.
 
 Keys and server secrets: a key's text is not stored, only its digest.
 

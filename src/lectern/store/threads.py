@@ -1,9 +1,10 @@
 """Conversations in the SQL database. A turn is stored in one transaction. The thread's row is locked first, so `seq`
-counts commits and does not depend on clocks. Every query is within the owner: another owner's id is unknown.
+counts commits and does not depend on clocks. What a caller reads or changes is within the owner: another owner's id is
+unknown.
 
 Statements that every turn needs are built once, because building one takes longer than running it on SQLite.
 
-The archive: rows move between two tables of the same form, and nothing is deleted because of its age.
+Archiving moves rows between two tables of the same form and deletes nothing.
 
 Cursors: the moment and number of the last row, as opaque text.
 """
@@ -59,7 +60,7 @@ from lectern.store.tables import archived_messages, archived_turns, leases, mess
 from lectern.store.turn_log import settle
 
 Move = tuple[Table, Table, str]  # from, to, and the column that orders the rows
-_PLACE = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) (\d{1,18})")  # forms that every database can compare
+_PLACE = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) (\d{1,18})")  # forms that both databases can compare
 # Built once, because every turn needs them.
 _INSERT_THREAD, _INSERT_MESSAGES, _INSERT_TURN = insert(threads), insert(messages), insert(turns)
 _TURN_COLUMNS = ("updated_at", "turn_count", "last_seq", "filters", "topic_summary")

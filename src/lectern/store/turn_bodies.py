@@ -1,4 +1,4 @@
-"""Turns as the database stores them. JSON is written in ASCII, because some databases cannot store every character. A
+"""Turns as the database stores them. JSON is written in ASCII, because PostgreSQL cannot store every character. A
 damaged row reads as an empty one, and the log says so."""
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def look_ups(body: str) -> tuple[LookUp, ...]:
 
 
 def storable(text: str) -> str:
-    """Text that every database and encoding can store; other characters become a replacement character."""
+    """Text that both databases and UTF-8 can store; other characters become a replacement character."""
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 

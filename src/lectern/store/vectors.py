@@ -1,4 +1,4 @@
-"""The vector cache: a text that was embedded once, by the same embedder, is never embedded again."""
+"""The vector cache: a text whose vector is stored is not embedded again by the same embedder."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def check_vector(vector: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[An
 
 @cache
 def _pool(purpose: Purpose, process: int) -> Executor:  # a forked process does not have its parent's threads
-    """A pool for each purpose, so that a question never waits for the passages of a book."""
+    """A pool for each purpose, so that a question does not queue behind the passages of a book."""
     return ThreadPoolExecutor(cores(), thread_name_prefix=f"lectern-{purpose}")
 
 

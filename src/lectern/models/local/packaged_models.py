@@ -40,7 +40,7 @@ def session(folder: Path, name: str) -> Any:  # noqa: ANN401  # onnxruntime ship
 
 @cache
 def tokenizer(folder: Path, process: int) -> Tokenizer:  # each process loads its own
-    """The tokenizer of a folder, one for each process; all networks here use the same rules."""
+    """The tokenizer of a folder, one for each process."""
     from tokenizers import Tokenizer
 
     result = Tokenizer.from_buffer(read_verified(folder, TOKENIZER))
