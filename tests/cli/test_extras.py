@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import httpx
@@ -49,10 +50,20 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def distribution(requirement: str) -> str:
+    """The distribution that a requirement is of."""
+    return normalised(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
+
+
+def pins(lock: str) -> dict[str, str]:
+    """The versions in a lock file, by distribution."""
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))
+
+
 def core_command() -> list[str]:
     """`lectern` where nothing can be imported that requirements.lock does not install."""
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    core = {"lectern", *re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)}
+    core = {"lectern", *pins("requirements.lock")}
     names = {
         package
         for package, distributions in importlib.metadata.packages_distributions().items()
@@ -73,6 +84,19 @@ def core(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         stdin=subprocess.DEVNULL,
     )
+
+
+def test_the_locks_have_what_the_package_names() -> None:
+    """requirements.lock has the core and no extra; requirements-dev.lock has the same versions, and every extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    core_pins, dev_pins = pins("requirements.lock"), pins("requirements-dev.lock")
+    extras = {distribution(line) for lines in project["optional-dependencies"].values() for line in lines}
+
+    assert {distribution(line) for line in project["dependencies"]} <= core_pins.keys()
+    assert extras
+    assert extras.isdisjoint(core_pins)
+    assert extras <= dev_pins.keys()
+    assert core_pins.items() <= dev_pins.items()
 
 
 def test_the_core_alone_indexes_answers_and_serves(book: Path) -> None:
