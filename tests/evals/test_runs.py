@@ -3,11 +3,13 @@
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import grimp
 import pytest
 from inline_snapshot import snapshot
 
 from lectern.domain.errors import BadInput
 from lectern.evals.metrics import METRICS
+from lectern.evals.recipes import INDEXING_PACKAGES, SEARCH_PACKAGES
 from lectern.evals.report import comparison_text, parse_gates, run_text, shortfalls
 from lectern.evals.retrieval_picture import draw_chart
 from lectern.evals.runs import MetricValues, Run, SetResult, compare, load, store, summary
@@ -33,6 +35,21 @@ def run_of(hybrid: dict[str, tuple[float, ...]], name: str = "qa-small", **recip
         seconds=1.25,
     )
     return Run(kind="retrieval", at="2026-01-01T00:00:00.000Z", recipe={**RECIPE, **recipe}, sets=(result,))
+
+
+@pytest.mark.parametrize(
+    ("packages", "modules"),
+    [
+        (INDEXING_PACKAGES, ("ingestion.ingest", "index.edge", "models.local.embedder")),
+        (SEARCH_PACKAGES, ("retrieval.search", "index.edge")),
+    ],
+)
+def test_the_hash_of_the_code_covers_what_it_is_made_of(packages: tuple[str, ...], modules: tuple[str, ...]) -> None:
+    """An edit of anything that makes or searches an index changes the recipe; ports have no behaviour."""
+    graph = grimp.build_graph("lectern")
+    used = {used for name in modules for used in graph.find_upstream_modules(f"lectern.{name}")}
+
+    assert {name.split(".")[1] for name in used if "." in name} - {"ports"} <= set(packages)
 
 
 def test_runs_get_increasing_numbers_and_come_back_whole(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""The recipe of a run: everything that could make two runs differ. Two states of a checkout can have one version, so
-the code that makes an index and the code that searches it are hashed as well."""
+"""The recipe of a run, so that two runs can be told apart. Two states of a checkout can have one version, so the code
+that makes an index and the code that searches it are hashed as well."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lectern.reading.chunking import READER_VERSION, ReadingRules
 from lectern.retrieval.search import LEXICAL_WEIGHT, MIN_CANDIDATES
 
 PACKAGES = ("numpy", "onnxruntime", "qdrant-edge-py", "tokenizers")
-INDEXING_PACKAGES = ("reading", "models", "index", "ingestion")
-SEARCH_PACKAGES = ("retrieval", "index")
+INDEXING_PACKAGES = ("reading", "models", "index", "ingestion", "schemas", "domain")
+SEARCH_PACKAGES = ("retrieval", "index", "schemas", "domain")
 DIGEST_LENGTH = 16  # hex digits
 
 Recipe = dict[str, str | int | float]
@@ -40,7 +40,7 @@ def recipe(fingerprint: str, rules: ReadingRules) -> Recipe:
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of the packages that could change a figure."""
+    """The versions of packages that could change a figure."""
     return {package: version(package) for package in PACKAGES}
 
 
