@@ -18,7 +18,7 @@ from lectern.text.pieces import sentences_of
 from lectern.text.words import content_stems, stem, word_weight
 
 FAR_QUESTIONS_FILE = Path(__file__).parent / "far_questions.txt"
-MAX_SELF_QUESTIONS = 200  # of each kind; more take longer and change nothing
+MAX_SELF_QUESTIONS = 200  # of each kind; more take longer
 SEED = 11
 KEPT_SHARE = 0.6  # of a sentence's telling words
 SWAPPED_SHARE = 0.25  # of these, swapped for words of another subject

@@ -73,7 +73,7 @@ class IndexView(Protocol):
         """How many chunks are in scope."""
 
     async def book_ids(self) -> frozenset[str]:
-        """The books that have any chunk here; for operators, never for readers."""
+        """The books that have any chunk here; for the doctor and the health check."""
 
 
 class ChunkIndex(Protocol):

@@ -23,7 +23,7 @@ from lectern.retrieval.scope import resolve
 LEXICAL_WEIGHT = 0.5  # the best of 0.3 to 0.7 on eight question sets; docs/benchmarks/retrieval.md
 Neighbours = dict[str, Around]
 Step = Callable[[Chunk], ChunkId | None]
-MIN_CANDIDATES = 30  # of each of the two searches; more were measured and changed nothing
+MIN_CANDIDATES = 30  # of each of the two searches; more found no more (docs/decisions/0004-fusion.md)
 CANDIDATES_PER_RESULT = 2  # so that a page is full although duplicates and weak hits are left out
 
 
