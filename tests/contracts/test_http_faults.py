@@ -122,3 +122,18 @@ async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path
         await index.replace("tiny", 1, [Change(put=(), drop=drop, language="en")], commit)
 
         assert "doctor" in await _not_ready(client)
+
+
+async def test_findings_name_no_folder_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the folder a book was ingested from, nor the one that a link leads to, nor the home is shown."""
+    async with served(tmp_path) as (lectern, client):
+        moved = (tmp_path / "tiny").rename(tmp_path / "moved")
+        (tmp_path / "tiny").symlink_to(moved)
+
+        async def fail(*_: object) -> None:
+            raise IndexDamaged(f"{tmp_path / 'tiny'}, {moved / '01-nodes.md'} and {lectern.app.home.path} are damaged")
+
+        monkeypatch.setattr(lectern.app.ingest_deps.ledger, "records", fail)
+        findings = (await client.post("/doctor")).json()
+
+    assert [finding["detail"] for finding in findings] == ["PATH, PATH/01-nodes.md and LECTERN_HOME are damaged"]

@@ -6,6 +6,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from lectern.domain.chunks import Change, IndexedChunk
 from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.doctor import examine
@@ -141,3 +143,31 @@ async def test_a_lesson_that_cannot_be_read_again_is_not_taken_away(tmp_path: Pa
 
         assert [(finding.kind, finding.mended) for finding in findings] == [("damaged lesson", False)]
         assert await content(ingest_deps) == before
+
+
+@pytest.mark.parametrize("mend", [False, True])
+async def test_a_foreign_error_is_named_without_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, mend: bool
+) -> None:
+    """The text of another library's exception may hold addresses and paths: it is in the log, not in the finding."""
+    author = Author(tmp_path / "book", 7)
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        first, *_ = await held(ingest_deps)
+        await tamper(ingest_deps, drop=(first.chunk.id,))
+
+        async def fail(*_: object, **__: object) -> None:
+            raise OSError("no route to database.internal:5432 from /srv/secret")
+
+        if mend:  # the examination works, reading the damaged lesson again does not
+            monkeypatch.setattr("lectern.ingestion.doctor.reread_files", fail)
+        else:
+            monkeypatch.setattr(ingest_deps.ledger, "records", fail)
+        findings = [finding async for finding in examine(ingest_deps, mend=mend)]
+
+    assert [finding.mended for finding in findings] == [False]
+    assert "OSError" in findings[0].detail
+    assert "lectern" in findings[0].detail  # the advice
+    assert "internal" not in findings[0].detail
+    assert "/srv" not in findings[0].detail
+    assert "database.internal:5432" in caplog.text

@@ -5,6 +5,7 @@ lock of a book while it compares, because a running job would look like damage."
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from lectern.ingestion.ingest import IngestDeps, reread_files
 from lectern.ingestion.replacing import change, collections_of, forget_changes, recover, retire, verify
 from lectern.ingestion.vectors import vector_key
 from lectern.ports.index import ChunkIndex, Serving
+
+log = logging.getLogger("lectern.doctor")
 
 Kind = Literal[
     "orphan chunks",
@@ -199,7 +202,12 @@ class _Examination:
 
 
 def _message_of(exc: Exception) -> str:
-    return str(exc) if isinstance(exc, LecternError) else f"{type(exc).__name__}: {exc}"
+    """What a finding says of an error. The text of a foreign exception may hold addresses and paths, so only the log has
+    it."""
+    if isinstance(exc, LecternError):
+        return str(exc)
+    log.error("an examination failed", exc_info=exc)
+    return f"{type(exc).__name__}; the log has the details, then try again: lectern doctor"
 
 
 def _compare(

@@ -42,8 +42,9 @@ async def doctor(lectern: LecternDep, caller: AdminCaller, body: DoctorRequest |
     is not limited to some books."""
     if caller.books is not None:
         raise Forbidden("the doctor looks at every book; ask the operator for a key without a list of books")
-    app = lectern.app
-    names = {str(app.home.path): "LECTERN_HOME", **{entry.source: "PATH" for entry in await lectern.books()}}
+    names = {str(lectern.app.home.path): "LECTERN_HOME"}
+    for entry in await lectern.books():  # a folder may have become a link since it was ingested
+        names |= {entry.source: "PATH", str(Path(entry.source).resolve()): "PATH"}
     findings = [finding async for finding in lectern.doctor(mend=body is not None and body.mend)]
     return [
         FindingOut(
