@@ -112,4 +112,5 @@ def _key(book_id: str) -> int:
 
 
 def _busy(book_id: str) -> Busy:
-    return Busy(f"{book_id!r} is being ingested already; wait until that job has ended")
+    """Another process may hold the lock, so the reason is not known here."""
+    return Busy(f"{book_id!r} is being ingested, calibrated, examined or removed; try again when that has ended")
