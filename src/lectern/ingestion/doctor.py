@@ -202,8 +202,8 @@ class _Examination:
 
 
 def _message_of(exc: Exception) -> str:
-    """What a finding says of an error. The text of a foreign exception may hold addresses and paths, so only the log has
-    it."""
+    """What a finding says of an error. Only the log has the text of a foreign exception, because it may hold addresses
+    and paths."""
     if isinstance(exc, LecternError):
         return str(exc)
     log.error("an examination failed", exc_info=exc)

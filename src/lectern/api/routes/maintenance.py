@@ -3,6 +3,8 @@ ledger."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 from fastapi import APIRouter
@@ -42,9 +44,8 @@ async def doctor(lectern: LecternDep, caller: AdminCaller, body: DoctorRequest |
     is not limited to some books."""
     if caller.books is not None:
         raise Forbidden("the doctor looks at every book; ask the operator for a key without a list of books")
-    names = {str(lectern.app.home.path): "LECTERN_HOME"}
-    for entry in await lectern.books():  # a folder may have become a link since it was ingested
-        names |= {entry.source: "PATH", str(Path(entry.source).resolve()): "PATH"}
+    sources = [entry.source for entry in await lectern.books()]
+    names = {str(lectern.app.home.path): "LECTERN_HOME", **await asyncio.to_thread(_source_names, sources)}
     findings = [finding async for finding in lectern.doctor(mend=body is not None and body.mend)]
     return [
         FindingOut(
@@ -55,3 +56,8 @@ async def doctor(lectern: LecternDep, caller: AdminCaller, body: DoctorRequest |
         )
         for finding in findings
     ]
+
+
+def _source_names(sources: Iterable[str]) -> dict[str, str]:
+    """The name for each folder of a book, also for the one that it leads to if it has become a link."""
+    return {path: "PATH" for source in sources for path in (source, str(Path(source).resolve()))}
