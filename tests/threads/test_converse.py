@@ -18,7 +18,7 @@ from lectern.domain.errors import BadInput, Cancelled, Conflict, LecternError, O
 from lectern.domain.replies import Answer
 from lectern.domain.threads import LOCAL_OWNER, Json
 from lectern.store.database import open_database
-from tests.answering.talking import chats, talking
+from tests.answering.scripted import chats, open_scripted
 from tests.databases import new_postgres_database
 from tests.fakeai import FakeAI, Said, Step, fake_ai, saying
 
@@ -37,7 +37,7 @@ def ai() -> Iterator[FakeAI]:
 @pytest.fixture
 async def lectern(tmp_path: Path, ai: FakeAI) -> AsyncIterator[Lectern]:
     """Lectern on a small book, answered by the scripted model."""
-    async with talking(tmp_path, ai) as opened:
+    async with open_scripted(tmp_path, ai) as opened:
         yield opened
 
 
@@ -119,7 +119,7 @@ async def test_filters_that_are_left_out_are_the_threads_last(lectern: Lectern) 
 async def test_a_full_thread_offers_a_new_one(tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """The turn after the last one allowed is a conflict that says what to do, and costs nothing."""
     monkeypatch.setenv("AGENT_MAX_TURNS", "2")
-    async with talking(tmp_path, ai) as lectern:
+    async with open_scripted(tmp_path, ai) as lectern:
         thread_id = str(uuid.uuid4())
         for _ in range(2):
             await say(lectern, thread_id=thread_id)
@@ -256,7 +256,7 @@ async def test_too_many_at_once_are_turned_away(lectern: Lectern, ai: FakeAI) ->
 
 
 async def test_a_summary_comes_with_the_fifth_exchange(lectern: Lectern) -> None:
-    """Before it there is none; from then on it names what the talk is about, in at most 200 characters."""
+    """Before it there is none; from then on it names what the conversation is about, in at most 200 characters."""
     thread_id = str(uuid.uuid4())
     seen = []
     for text in (
@@ -275,7 +275,7 @@ async def test_a_summary_comes_with_the_fifth_exchange(lectern: Lectern) -> None
     assert len(seen[4]) <= 200
 
 
-async def test_a_ephemeral_talk_leaves_nothing(lectern: Lectern) -> None:
+async def test_an_ephemeral_conversation_leaves_nothing(lectern: Lectern) -> None:
     """It can be followed up like any other, and no file of the home holds a word of it."""
     runs = await lectern.app.ephemeral_runs()
     thread_id = str(uuid.uuid4())
@@ -326,7 +326,7 @@ async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, s
     """After five exchanges the model sums the questions up; what leads somewhere, or is too long, is not taken."""
 
     def answer(body: dict[str, Any]) -> Said:
-        return Said(text=said if "what the talk" in str(body["messages"][0]) else NODE)
+        return Said(text=said if "the conversation is about" in str(body["messages"][0]) else NODE)
 
     ai.script(then=Step(say=answer))
     thread_id = str(uuid.uuid4())
@@ -338,7 +338,7 @@ async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, s
     summary = (await lectern.threads.read(thread_id)).head.topic_summary
     assert summary is not None
     assert (summary == said) == kept
-    sent = next(body for body in chats(ai) if "what the talk" in str(body["messages"][0]))
+    sent = next(body for body in chats(ai) if "the conversation is about" in str(body["messages"][0]))
     assert "process that computes" not in str(sent["messages"][1:])
 
 
@@ -347,7 +347,7 @@ async def test_the_last_turn_is_given_again_to_who_lost_it(
 ) -> None:
     """Asked again under its key, the last turn that fits is the reply, not the limit; so it is after a restart."""
     monkeypatch.setenv("AGENT_MAX_TURNS", "1")
-    async with talking(tmp_path, ai) as lectern:
+    async with open_scripted(tmp_path, ai) as lectern:
         asked = request(digest="key")
         first = await lectern.app.runs.start(asked).reply()
         again = await Runs(lectern.app.conversations, max_runs=5, max_runs_per_owner=5).start(asked).reply()
@@ -415,8 +415,8 @@ async def test_nor_of_one_that_was_deleted_elsewhere(lectern: Lectern) -> None:
 
 async def test_a_change_of_subject_is_not_answered_with_the_old_one(tmp_path: Path, ai: FakeAI) -> None:
     """After an answered question, what the book does not have is refused all the same; what names its subject is
-    searched as it stands."""
-    async with talking(tmp_path, ai) as lectern:
+    searched as it is."""
+    async with open_scripted(tmp_path, ai) as lectern:
         ai.script(then=Step(say=saying(NODE)))
         thread_id = str(uuid.uuid4())
         await say(lectern, thread_id=thread_id)

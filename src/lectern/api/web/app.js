@@ -1,28 +1,28 @@
 // The plain page: asks a question, shows the reply with its numbered citations, opens a lesson. Text from the book or the
-// model only ever becomes text nodes, so nothing in it can act.
+// model only ever becomes text nodes, so nothing in it is run.
 "use strict";
 
-const talk = document.getElementById("talk");
+const conversationPane = document.getElementById("conversation");
 const lessonPane = document.getElementById("lesson");
 const form = document.getElementById("ask");
 const input = document.getElementById("question");
 const button = form.querySelector("button");
-const shelf = document.getElementById("book");
-const fresh = document.getElementById("fresh");
+const bookSelect = document.getElementById("book");
+const newConversation = document.getElementById("new-conversation");
 const keyForm = document.getElementById("key");
 
 function node(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }
 
 // A published page opens there; a book without an address opens here.
 function linkOf(source) {
   const published = /^https?:\/\//.test(source.url);
   if (published) return source.url;
-  const query = new URLSearchParams({ book: shelf.value, lesson: source.parent_doc_id });
+  const query = new URLSearchParams({ book: bookSelect.value, lesson: source.parent_doc_id });
   return `?${query}#${encodeURIComponent(source.chunk_id || "")}`;
 }
 
@@ -52,18 +52,18 @@ function sourceList(sources) {
 // A turn as it grows: the question, then checked text, then the reply, which replaces what was there.
 function begin(question) {
   const turn = node("div", { class: "turn" }, node("h2", {}, question));
-  const text = node("div", { class: "reply", "aria-busy": "true" }, "…");
-  turn.append(text);
-  talk.append(turn);
+  const textBox = node("div", { class: "reply", "aria-busy": "true" }, "…");
+  turn.append(textBox);
+  conversationPane.append(turn);
   turn.scrollIntoView({ block: "start" });
-  let shown = "";
+  let written = "";
   return {
-    add(more) {
-      shown += more;
-      text.textContent = shown;
+    add(text) {
+      written += text;
+      textBox.textContent = written;
     },
     finish(reply) {
-      turn.replaceChildren(node("h2", {}, question), ...parts(reply));
+      turn.replaceChildren(node("h2", {}, question), ...replyParts(reply));
       turn.className = reply.should_answer ? "turn answer" : "turn refusal";
     },
     fail(message) {
@@ -73,22 +73,22 @@ function begin(question) {
   };
 }
 
-function parts(reply) {
-  const shown = [replyText(reply.response, reply.sources)];
+function replyParts(reply) {
+  const elements = [replyText(reply.response, reply.sources)];
   if (reply.should_answer) {
-    shown.push(node("p", { class: "quiet" }, node("span", { class: "level" }, `${reply.confidence_level} confidence`), ` · ${reply.model}`));
-    shown.push(sourceList(reply.sources));
-    return shown;
+    elements.push(node("p", { class: "quiet" }, node("span", { class: "level" }, `${reply.confidence_level} confidence`), ` · ${reply.model}`));
+    elements.push(sourceList(reply.sources));
+    return elements;
   }
   // Where the filters, or the choice of the book, hid the answer, that says more than what merely comes near.
-  if (reply.outside_scope.length) shown.push(lessonLine("Outside your filters the book has it: ", reply.outside_scope));
-  else if (reply.nearest.length) shown.push(lessonLine("Nearest lessons: ", reply.nearest));
-  if (reply.other_books.length) shown.push(node("p", { class: "quiet" }, `Another book covers it: ${reply.other_books.join(", ")}`));
-  return shown;
+  if (reply.outside_scope.length) elements.push(lessonLine("Outside your filters the book has it: ", reply.outside_scope));
+  else if (reply.nearest.length) elements.push(lessonLine("Nearest lessons: ", reply.nearest));
+  if (reply.other_books.length) elements.push(node("p", { class: "quiet" }, `Another book covers it: ${reply.other_books.join(", ")}`));
+  return elements;
 }
 
-function lessonLine(said, lessons) {
-  const line = node("p", { class: "quiet" }, said);
+function lessonLine(label, lessons) {
+  const line = node("p", { class: "quiet" }, label);
   lessons.forEach((lesson, i) => line.append(i ? " · " : "", node("a", openIn(lesson), lesson.title)));
   return line;
 }
@@ -99,10 +99,10 @@ async function ask(question) {
   try {
     const body = { message: question };
     if (session()) body.session_id = session();
-    else if (shelf.value) body.book_id = shelf.value;
+    else if (bookSelect.value) body.book_id = bookSelect.value;
     const reply = await follow(body, (name, data) => name === "delta" && turn.add(data.text));
     turn.finish(reply);
-    remember(reply.session_id);
+    storeSession(reply.session_id);
     input.value = "";
   } catch (problem) {
     turn.fail(`That did not work: ${problem.message}. Your question is still in the box; try again.`);
@@ -118,21 +118,21 @@ function session() {
   return sessionStorage.getItem("session");
 }
 
-function remember(id) {
+function storeSession(id) {
   if (id) sessionStorage.setItem("session", id);
   else sessionStorage.removeItem("session");
-  fresh.hidden = !id;
+  newConversation.hidden = !id;
 }
 
-async function takeUp() {
+async function resumeConversation() {
   if (!session()) return;
   try {
     const thread = await call(`threads/${session()}/export`);
-    shelf.value = thread.book_id;
+    bookSelect.value = thread.book_id;
     for (const turn of thread.turns) begin(turn.question).finish(turn.reply);
-    remember(session());
+    storeSession(session());
   } catch {
-    remember(null); // gone, or another key's: begin anew
+    storeSession(null); // it was deleted, or belongs to another key
   }
 }
 
@@ -144,14 +144,14 @@ function askForKey() {
 async function openLesson(id, book) {
   lessonPane.hidden = false;
   try {
-    const asked = book ? `?${new URLSearchParams({ book_id: book })}` : "";
-    const lesson = await call(`lessons/${encodeURIComponent(id)}${asked}`);
+    const query = book ? `?${new URLSearchParams({ book_id: book })}` : "";
+    const lesson = await call(`lessons/${encodeURIComponent(id)}${query}`);
     const cited = decodeURIComponent(location.hash.slice(1));
     lessonPane.append(node("h2", {}, lesson.title), node("p", { class: "quiet" }, lesson.breadcrumb));
     for (const piece of lesson.chunks) {
-      const shown = node("div", { class: piece.id === cited ? "piece cited" : "piece", id: piece.id }, piece.text);
-      lessonPane.append(shown);
-      if (piece.id === cited) shown.scrollIntoView({ block: "center" });
+      const pieceBox = node("div", { class: piece.id === cited ? "piece cited" : "piece", id: piece.id }, piece.text);
+      lessonPane.append(pieceBox);
+      if (piece.id === cited) pieceBox.scrollIntoView({ block: "center" });
     }
   } catch (problem) {
     lessonPane.append(node("p", { role: "alert" }, `This lesson cannot be opened: ${problem.message}.`));
@@ -164,13 +164,13 @@ form.addEventListener("submit", (event) => {
   if (question && !button.disabled) ask(question);
 });
 
-fresh.addEventListener("click", () => {
-  remember(null);
-  talk.replaceChildren();
+newConversation.addEventListener("click", () => {
+  storeSession(null);
+  conversationPane.replaceChildren();
   input.focus();
 });
 
-shelf.addEventListener("change", () => fresh.click());  // a conversation is about one book
+bookSelect.addEventListener("change", () => newConversation.click());  // a conversation is about one book
 
 keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -179,17 +179,17 @@ keyForm.addEventListener("submit", (event) => {
 });
 
 // One book needs no choice; of several the reader picks one, or comes with ?book=ID.
-async function openShelf(wanted) {
+async function listBooks(preferred) {
   const books = await call("books");
-  for (const book of books) shelf.append(node("option", { value: book.book_id }, book.title));
-  if (books.some((book) => book.book_id === wanted)) shelf.value = wanted;
-  shelf.hidden = books.length < 2;
+  for (const book of books) bookSelect.append(node("option", { value: book.book_id }, book.title));
+  if (books.some((book) => book.book_id === preferred)) bookSelect.value = preferred;
+  bookSelect.hidden = books.length < 2;
   document.getElementById("title").textContent = books.length === 1 ? books[0].title : books.length ? "" : "No book is indexed yet.";
 }
 
-const given = new URLSearchParams(location.search);
-openShelf(given.get("book")).then(takeUp).catch((problem) => {
+const parameters = new URLSearchParams(location.search);
+listBooks(parameters.get("book")).then(resumeConversation).catch((problem) => {
   begin("").fail(`The books cannot be listed: ${problem.message}.`);
   if (problem.status === 401) askForKey();
 });
-if (given.get("lesson")) openLesson(given.get("lesson"), given.get("book"));
+if (parameters.get("lesson")) openLesson(parameters.get("lesson"), parameters.get("book"));

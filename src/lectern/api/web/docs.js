@@ -1,11 +1,11 @@
-// The API described from its own openapi.json: every operation with its fields. Needs no foreign host.
+// Describes the API from its openapi.json: every operation with its fields. It loads nothing from other hosts.
 "use strict";
 
 function node(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }
 
 function typeOf(schema) {
@@ -18,20 +18,20 @@ function typeOf(schema) {
 }
 
 function bounds(schema) {
-  const parts = [];
-  for (const one of [schema, ...(schema.anyOf || [])]) {
-    if (one.minimum !== undefined || one.maximum !== undefined) parts.push(`${one.minimum ?? "…"} to ${one.maximum ?? "…"}`);
-    if (one.maxLength !== undefined) parts.push(`${one.minLength ?? 0} to ${one.maxLength} characters`);
+  const texts = [];
+  for (const part of [schema, ...(schema.anyOf || [])]) {
+    if (part.minimum !== undefined || part.maximum !== undefined) texts.push(`${part.minimum ?? "…"} to ${part.maximum ?? "…"}`);
+    if (part.maxLength !== undefined) texts.push(`${part.minLength ?? 0} to ${part.maxLength} characters`);
   }
-  return parts.join("; ");
+  return texts.join("; ");
 }
 
-function fields(schema, all) {
+function fields(schema, schemas) {
   const table = node("table", {});
-  const named = all[typeOf(schema)] || schema;
-  for (const [name, field] of Object.entries(named.properties || {})) {
-    const must = (named.required || []).includes(name) ? " (required)" : "";
-    table.append(node("tr", {}, node("td", {}, node("code", {}, name), must), node("td", {}, typeOf(field)), node("td", {}, [field.description, bounds(field)].filter(Boolean).join(" "))));
+  const model = schemas[typeOf(schema)] || schema;
+  for (const [name, field] of Object.entries(model.properties || {})) {
+    const required = (model.required || []).includes(name) ? " (required)" : "";
+    table.append(node("tr", {}, node("td", {}, node("code", {}, name), required), node("td", {}, typeOf(field)), node("td", {}, [field.description, bounds(field)].filter(Boolean).join(" "))));
   }
   return table;
 }

@@ -1,5 +1,5 @@
-// Talks to the API: one place that knows the key, reads Server-Sent Events, and takes a broken stream up again where it
-// broke. A run belongs to the server, so nothing is asked twice.
+// The client of the API: sends the key, reads Server-Sent Events, and resumes a broken stream where it broke. A run belongs
+// to the server, so no question is asked twice.
 "use strict";
 
 const TRIES = 5;
@@ -11,7 +11,7 @@ class Refused extends Error {
   }
 }
 
-// A key lives as long as the tab, and never in an address.
+// The key is stored until the tab is closed, and is never part of an address.
 function headersWith(extra) {
   const key = sessionStorage.getItem("key");
   return key ? { ...extra, Authorization: `Bearer ${key}` } : extra;
@@ -24,7 +24,7 @@ async function request(path, options = {}) {
   try {
     detail = (await response.json()).detail || detail;
   } catch {
-    // a proxy's page says less than the status does
+    // the body is no JSON: the status text is shown
   }
   throw new Refused(response.status, detail);
 }
@@ -33,8 +33,8 @@ async function call(path, options) {
   return (await request(path, options)).json();
 }
 
-// Calls `seen(name, body, id)` for every event; ends with the stream.
-async function readEvents(response, seen) {
+// Calls `onEvent(name, body, id)` for every event; ends with the stream.
+async function readEvents(response, onEvent) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -46,43 +46,43 @@ async function readEvents(response, seen) {
     for (const block of blocks) {
       const event = { name: "message", data: "", id: "" };
       for (const line of block.split("\n")) {
-        const at = line.indexOf(": ");
-        if (at > 0) event[{ event: "name", data: "data", id: "id" }[line.slice(0, at)] || "other"] = line.slice(at + 2);
+        const colon = line.indexOf(": ");
+        if (colon > 0) event[{ event: "name", data: "data", id: "id" }[line.slice(0, colon)] || "ignored"] = line.slice(colon + 2);
       }
-      if (event.data) seen(event.name, JSON.parse(event.data), event.id);
+      if (event.data) onEvent(event.name, JSON.parse(event.data), event.id);
     }
   }
 }
 
-// Asks a question and follows it to its reply, whatever the network does in between.
-async function follow(body, seen) {
+// Asks a question and returns its reply. A connection that breaks is opened again.
+async function follow(body, onEvent) {
   const key = crypto.randomUUID();
-  let run = null, last = "", reply = null, failed = null;
-  const note = (name, data, id) => {
-    last = id || last;
+  let run = null, lastId = "", reply = null, error = null;
+  const handleEvent = (name, data, id) => {
+    lastId = id || lastId;
     if (name === "status" && data.run_id) run = data.run_id;
     if (name === "reply") reply = data;
-    else if (name === "error") failed = new Refused(data.status, data.detail);
-    else seen(name, data);
+    else if (name === "error") error = new Refused(data.status, data.detail);
+    else onEvent(name, data);
   };
-  for (let tries = 0; !reply && !failed; tries += 1) {
+  for (let tries = 0; !reply && !error; tries += 1) {
     try {
       const response = run
-        ? await request(`chat/stream/${run}`, { headers: { "Last-Event-ID": last } })
+        ? await request(`chat/stream/${run}`, { headers: { "Last-Event-ID": lastId } })
         : await request("chat/stream", {
             method: "POST",
             headers: { "Content-Type": "application/json", "Idempotency-Key": key },
             body: JSON.stringify(body),
           });
-      await readEvents(response, note);
+      await readEvents(response, handleEvent);
     } catch (problem) {
       if (problem instanceof Refused || tries >= TRIES) throw problem;
     }
-    if (!reply && !failed) {
+    if (!reply && !error) {
       if (tries >= TRIES) throw new Error("the connection broke off");
       await new Promise((wake) => setTimeout(wake, 300 * 2 ** tries));
     }
   }
-  if (failed) throw failed;
+  if (error) throw error;
   return reply;
 }
