@@ -39,7 +39,7 @@ lock:  ## renew both lock files (needs uv): the core, and everything that tests 
 
 crash: dev  ## 1,000 kills of ingestions, 2,000 random histories, 200 kills of conversations, 1,000 vanished clients (about an hour)
 	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion tests/api/test_streams.py \
-		--kills 1000 --histories 2000 --reads 10000 --turns 1000 --talk-kills 200 --disconnects 1000
+		--kills 1000 --histories 2000 --reads 10000 --turns 1000 --conversation-kills 200 --disconnects 1000
 
 fuzz: dev  ## 20,000 requests by Schemathesis over the whole API
 	$(BIN)/python -m pytest tests/api/test_fuzz.py --fuzz 20000

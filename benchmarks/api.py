@@ -56,7 +56,7 @@ def first_sentence(body: dict[str, Any]) -> Said:
     """A model that quotes the first passage."""
     found = [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
     if not found:
-        return Said(text="A talk about the book")
+        return Said(text="A conversation about the book")
     lines = [line for line in found[-1]["results"][0]["chunk_text"].splitlines() if line[:1].isalpha()] or ["Nothing."]
     return Said(text=f"{lines[0]} [1]")
 
@@ -132,7 +132,7 @@ class Line:
 
 
 async def chats(address: str, questions: list[str], within: float = 0.0) -> list[float]:
-    """Milliseconds of every turn of 20 talks, where the model was asked; they begin within so many seconds."""
+    """Milliseconds of every turn of 20 conversations, where the model was asked; they begin within so many seconds."""
     took: list[float] = []
 
     async def conversations(first: int) -> None:
@@ -191,10 +191,10 @@ async def measure(home: Path, questions: list[str]) -> dict[str, Any]:
                 )
             )
             ai.script(then=Step(say=first_sentence, delay=MODEL_SECONDS))
-            for name, within in (("added", 0.0), ("apart", 1.0)):
+            for name, within in (("added", 0.0), ("added_spread", 1.0)):
                 added = [spent - MODEL_SECONDS * 1000 for spent in await chats(address, questions, within)]
                 made[name] = {"n": len(added), "p50_ms": percentile(added, 50), "p99_ms": percentile(added, 99)}
-        for name, within in (("straight", 0.0), ("straight_apart", 1.0)):
+        for name, within in (("straight", 0.0), ("straight_spread", 1.0)):
             bare = [spent - MODEL_SECONDS * 1000 for spent in await straight(ai.url, PROMPT, within)]
             made[name] = {"n": len(bare), "p50_ms": percentile(bare, 50), "p99_ms": percentile(bare, 99)}
     return made
@@ -234,7 +234,10 @@ def main() -> None:
         share = row["per_second"] / made["bare"]["per_second"]
         print(f"| {name} | {row['per_second']} | {share:.2f} | {row['p50_ms']} | {row['p99_ms']} |")
     print(f"\n{CHATS} chats, a model of {MODEL_SECONDS * 1000:g} ms:")
-    both = (("added", "straight", "begun in the same moment"), ("apart", "straight_apart", "begun within a second"))
+    both = (
+        ("added", "straight", "begun in the same moment"),
+        ("added_spread", "straight_spread", "begun within a second"),
+    )
     for name, alone, said in both:
         row, bare = made[name], made[alone]
         print(f"  {said}, n = {row['n']}: added p50 {row['p50_ms']:.1f} ms, p99 {row['p99_ms']:.1f} ms (bar 100)")

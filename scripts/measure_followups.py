@@ -1,5 +1,5 @@
-"""How much better a follow-up is found when it is made to stand alone by rules, on a set whose questions have a
-`history` (user and agent turns). The rules were made looking at the first half of the talks alone (by a hash of their
+"""How much better a follow-up is found when it is made self-contained by rules, on a set whose questions have a
+`history` (user and agent turns). The rules were made looking at the first half of the conversations alone (by a hash of their
 ids); the other half is reported beside it.
 
     python scripts/measure_followups.py SET [REFUSAL_SET ...]
@@ -32,11 +32,11 @@ from lectern.evals.refusal import load_refusal
 from lectern.evals.runner import ranking
 
 SEED = 3
-TURN = "<::>"  # parts a talk's id from the turn's in this set
+TURN = "<::>"  # separates a conversation's id from the turn's in this set
 REFUSED = ("don't have", "do not have", "couldn't find", "not able to answer")  # how this set's agent refuses
 
 
-def talk(history: list[dict[str, Any]]) -> tuple[Exchange, ...]:
+def exchanges(history: list[dict[str, Any]]) -> tuple[Exchange, ...]:
     """The answered turns before a question; refusals are no context."""
     made: list[Exchange] = []
     for asked, answered in zip(history[::2], history[1::2], strict=False):
@@ -49,7 +49,7 @@ async def main(folder: Path) -> None:
     """Search for every follow-up bare and made whole."""
     questions = load_set(folder)
     lines = [json.loads(line) for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
-    histories = {line["_id"]: talk(line.get("history") or []) for line in lines}
+    histories = {line["_id"]: exchanges(line.get("history") or []) for line in lines}
     follow_ups = [question for question in questions.questions if histories[question.id]]
     documents = questions.books[0].documents
     rows = []
@@ -66,19 +66,23 @@ async def main(folder: Path) -> None:
                 rows.append((scores[0], scores[1], scores[1] - scores[0]))
     asked = list(zip(follow_ups, rows, strict=True))
     for half, some in (
-        ("all talks", asked),
+        ("all conversations", asked),
         ("first half", [one for one in asked if first_half(one[0].id)]),
         ("other half", [one for one in asked if not first_half(one[0].id)]),
     ):
         leaning = [row for question, row in some if depends_on_history(question.text)]
         alone = [row for question, row in some if not depends_on_history(question.text)]
-        for what, its in (("with a talk before them", [row for _, row in some]), ("lean", leaning), ("do not", alone)):
+        for what, its in (
+            ("with a conversation before them", [row for _, row in some]),
+            ("lean", leaning),
+            ("do not", alone),
+        ):
             print(f"{half}, {len(its)} questions: {what}; Recall@5:")
             report(its)
 
 
 def first_half(name: str) -> bool:
-    """On which side a question's talk is."""
+    """On which side a question's conversation is."""
     return int(hashlib.sha256(name.partition(TURN)[0].encode()).hexdigest(), 16) % 2 == 0
 
 

@@ -1,5 +1,5 @@
 """What the networks that read two texts have in common, from the weights they begin with to the files that are shipped.
-Each gives two numbers for every word piece; `scripts/judge` and `scripts/finder` say what they mean."""
+Each gives two numbers for every word piece; `scripts/judge` and `scripts/answer_locator` say what they mean."""
 
 from __future__ import annotations
 

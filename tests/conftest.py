@@ -72,7 +72,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", default=30, type=int, help="SIGKILLs during ingestion")
     parser.addoption("--disconnects", default=60, type=int, help="clients that reset a stream")
     parser.addoption("--turns", default=60, type=int, help="turns at once on one thread, by two processes")
-    parser.addoption("--talk-kills", default=4, type=int, help="SIGKILLs of a server in the middle of talks")
+    parser.addoption("--conversation-kills", default=4, type=int, help="SIGKILLs of a server during conversations")
     parser.addoption("--fuzz", default=1000, type=int, help="requests that Schemathesis makes")
     parser.addoption("--reads", default=300, type=int, help="reads while lessons are replaced")
 

@@ -35,7 +35,7 @@ PEERS = {
 DROPPED = ("LECTERN_", "PYTHONDONTWRITEBYTECODE")  # nobody's settings; everybody may keep bytecode, as anywhere
 QUIET = 0.15  # cores that others may keep busy; more than that disturbs a measurement
 LOOK = 4  # seconds of looking whether it is quiet
-PATIENCE = 1200  # seconds to wait for a quiet machine
+MAX_WAIT_SECONDS = 1200  # to wait for a quiet machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def undisturbed(measure: Callable[[bool], dict[str, Any]], tries: int) -> dict[s
     return measure(False)  # noqa: FBT003  # says whether it is given up
 
 
-def wait_for_quiet(limit: float = PATIENCE) -> None:
+def wait_for_quiet(limit: float = MAX_WAIT_SECONDS) -> None:
     """Come back when nobody else works on this machine, or after `limit` seconds."""
     end = time.monotonic() + limit
     while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""The second look on its way through a turn: who takes it, what becomes of a near miss, and what is said elsewhere."""
+"""The answerability check in a turn: when it is made, what becomes of a near miss, and what is said elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.domain.replies import Answer, EvidenceFound, Refusal, Replied, Reply
 from lectern.domain.scope import Scope
-from tests.answering.talking import KEY, write_book
+from tests.answering.scripted import KEY, write_book
 
 COVERED = "How many images does the camera publish every second?"
 NEAR = "Who sells the camera, and what does the camera cost?"

@@ -19,7 +19,7 @@ from lectern.app.settings import Settings
 from lectern.domain.errors import ProviderError
 from lectern.domain.replies import Answer
 from lectern.domain.scope import Scope
-from tests.answering.talking import KEY, chats, tool_outputs, write_book
+from tests.answering.scripted import KEY, chats, tool_outputs, write_book
 from tests.fakeai import FakeAI, Said, Step, fake_ai
 
 IN_INSTRUCTIONS, IN_OTHER_BOOK = "HERON-4417-QUARTZ", "ORCHID-7731-BASALT"

@@ -16,7 +16,7 @@ from lectern.app.settings import Settings
 from lectern.confidence.policies import level_of, policy_for
 from lectern.domain.evidence import ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Delta, Refusal, Replied, Reply
-from tests.answering.talking import write_book
+from tests.answering.scripted import write_book
 
 ASKED = "How many images does the camera publish every second?"
 

@@ -13,7 +13,7 @@ from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.models.local import embedder as minilm
 from lectern.models.local import pairs
-from tests.answering.talking import talking
+from tests.answering.scripted import open_scripted
 from tests.fakeai import fake_ai
 from tests.served import LECTERN, serving
 
@@ -31,7 +31,7 @@ def _loaded() -> tuple[int, int]:
 async def test_no_provider_is_called(tmp_path: Path) -> None:
     """With an endpoint, the judge and the embedder are loaded, and nobody is asked anything that costs."""
     with fake_ai() as ai:
-        async with talking(tmp_path, ai) as lectern:
+        async with open_scripted(tmp_path, ai) as lectern:
             _unload()
             await lectern.app.warm()
             assert _loaded() == (1, 1)
@@ -39,8 +39,8 @@ async def test_no_provider_is_called(tmp_path: Path) -> None:
             assert "ask_deps" in vars(lectern.app)
 
 
-async def test_the_offline_model_has_its_finder(tmp_path: Path) -> None:
-    """Who only quotes looks twice, so the second look is loaded as well."""
+async def test_the_offline_model_has_its_answer_locator(tmp_path: Path) -> None:
+    """The offline model needs the answerability check, so its network is loaded as well."""
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         _unload()
         await lectern.app.warm()

@@ -15,7 +15,7 @@ from lectern.domain.scope import Scope
 from lectern.models.local import answer_locator
 from lectern.retrieval import scope as scopes
 from lectern.retrieval.search import HybridSearch
-from tests.answering.talking import write_book
+from tests.answering.scripted import write_book
 
 COVERED = "How many images does the camera topic publish every second?"
 

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from lectern.app.logs import Redaction
-from tests.answering.talking import KEY, write_book
+from tests.answering.scripted import KEY, write_book
 from tests.fakeai import FakeAI, Step, fake_ai, saying
 from tests.served import LECTERN, lectern
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.answering.talking import KEY
+from tests.answering.scripted import KEY
 from tests.fakeai import Step, fake_ai, saying
 from tests.served import LECTERN, serving
 

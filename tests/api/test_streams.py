@@ -29,7 +29,7 @@ from lectern.api.sse import Streams, _name_and_body, frame
 from lectern.domain.errors import Overloaded
 from lectern.domain.keys import LOCAL, Caller
 from lectern.domain.replies import Delta
-from tests.answering.talking import KEY, write_book
+from tests.answering.scripted import KEY, write_book
 from tests.fakeai import Step, fake_ai, saying
 from tests.served import LECTERN, lectern, serving
 from tests.sse import Event, events
@@ -321,7 +321,7 @@ async def test_a_silent_stream_ends_when_its_key_is_revoked(monkeypatch: pytest.
     monkeypatch.setattr(sse, "KEY_CHECK_SECONDS", 0.02)
     revoked, closed = False, False
 
-    async def stands(key_id: str) -> bool:
+    async def is_valid(key_id: str) -> bool:
         return key_id == "mine" and not revoked
 
     async def following() -> AsyncIterator[ServerSentEvent]:
@@ -337,7 +337,7 @@ async def test_a_silent_stream_ends_when_its_key_is_revoked(monkeypatch: pytest.
     async def send(message: Any) -> None:
         sent.append(message.get("body", b"").decode())
 
-    stream_ = Streams(9, 9, stands).open(replace(LOCAL, key_id="mine"), following())
+    stream_ = Streams(9, 9, is_valid).open(replace(LOCAL, key_id="mine"), following())
     scope = {"type": "http", "method": "GET", "headers": []}
     task = asyncio.create_task(stream_(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
     while "progress" not in "".join(sent):  # noqa: ASYNC110  # no event says so

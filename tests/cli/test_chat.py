@@ -22,7 +22,7 @@ def home(sample_home: Path, tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_a_talk_is_kept_and_taken_up_again(home: Path, tmp_path: Path) -> None:
+def test_a_conversation_is_kept_and_taken_up_again(home: Path, tmp_path: Path) -> None:
     """Questions from stdin are answered one by one; the thread is listed, shown, exported, continued and deleted."""
     first = lectern("chat", "--json", home=home, typed=f"{QUESTION}\n{OFF_BOOK}\n").stdout.splitlines()
     answered, refused = (json.loads(line) for line in first)
@@ -31,21 +31,21 @@ def test_a_talk_is_kept_and_taken_up_again(home: Path, tmp_path: Path) -> None:
 
     [head] = json.loads(lectern("threads", "list", "--json", home=home).stdout)
     shown = lectern("threads", "show", thread, home=home).stdout
-    lectern("threads", "export", thread, "-o", str(tmp_path / "talk.md"), home=home)
+    lectern("threads", "export", thread, "-o", str(tmp_path / "conversation.md"), home=home)
     whole = json.loads(lectern("threads", "export", thread, "--format", "json", home=home).stdout)
 
     assert (answered["should_answer"], refused["should_answer"]) == (True, False)
     assert (head["thread_id"], head["turn_count"]) == (thread, 3)
     assert OFF_BOOK in shown
-    assert (tmp_path / "talk.md").read_text().count(f"## {QUESTION}") == 2
+    assert (tmp_path / "conversation.md").read_text().count(f"## {QUESTION}") == 2
     assert whole["turns"][0]["reply"] == answered
     lectern("threads", "delete", thread, home=home)
     gone = lectern("threads", "show", thread, home=home, check=False)
     assert (gone.returncode, "no thread" in gone.stderr) == (2, True)
 
 
-def test_what_can_be_typed_in_a_talk(home: Path, tmp_path: Path) -> None:
-    """Sources, filters, export and a new conversation; a mistake is said and the talk goes on."""
+def test_what_can_be_typed_in_a_conversation(home: Path, tmp_path: Path) -> None:
+    """Sources, filters, export and a new conversation; a mistake is said and the conversation goes on."""
     file = tmp_path / "out.md"
     typed = "\n".join(
         [
@@ -96,14 +96,14 @@ def test_what_comes_from_the_outline_is_printed_too(home: Path) -> None:
     assert sources.startswith("[1] ")
 
 
-def test_an_unknown_id_is_no_talk_that_goes_on(home: Path) -> None:
+def test_an_unknown_id_is_no_conversation_to_resume(home: Path) -> None:
     """Who mistypes an id is told that a new conversation begins."""
     missing = str(uuid.uuid4())
     assert f"there is no conversation {missing!r}" in lectern("chat", missing, home=home, typed=f"{QUESTION}\n").stderr
     assert lectern("chat", missing, home=home, typed=f"{QUESTION}\n").stderr == ""
 
 
-def test_an_ephemeral_talk_is_not_listed(home: Path) -> None:
+def test_an_ephemeral_conversation_is_not_listed(home: Path) -> None:
     """Nothing of it is kept."""
     lectern("chat", "--ephemeral", home=home, typed=f"{QUESTION}\n")
 

@@ -79,7 +79,7 @@ def test_direct_names_the_process_that_owns_the_home(book: Path, tmp_path: Path)
 
 
 def test_the_local_door_is_closed_to_strangers(book: Path, tmp_path: Path) -> None:
-    """Without the token the door does not exist; the token's file is for this user only."""
+    """Without the token the route does not exist; the token's file is for this user only."""
     import httpx
 
     home = tmp_path / "home"

@@ -17,7 +17,7 @@ from lectern.cli import ingest as command
 from lectern.domain.errors import Busy, ProviderError
 from lectern.domain.jobs import IngestionJob
 
-PATIENCE = 20.0  # seconds that a test waits for what must come
+MAX_WAIT_SECONDS = 20.0  # how long a test waits for what must come
 
 
 @asynccontextmanager
@@ -34,7 +34,7 @@ async def meanwhile(work: Any) -> AsyncIterator[asyncio.Task[None]]:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait for a state, not for a time."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
         while not holds():  # noqa: ASYNC110  # what is waited for has no event of its own
             await asyncio.sleep(0.02)
 
@@ -90,7 +90,7 @@ async def test_every_edit_after_the_beginning_is_seen(tmp_path: Path) -> None:
             (book / f"{n}.md").write_text("x", encoding="utf-8")
             await asyncio.sleep(0.1)
         seen: set[str] = set()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             while seen != {"0.md", "1.md", "2.md"}:
                 seen |= {path.name for path in await watch.edits()}
 
@@ -212,7 +212,7 @@ async def test_cancelling_ends_the_following(tmp_path: Path) -> None:
     desk = Desk(book=a_book(tmp_path / "book"))
     desk.troubles = [asyncio.CancelledError()]
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             await follow_books(desk, lambda _: None, print)
 
 

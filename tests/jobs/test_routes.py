@@ -21,7 +21,7 @@ from tests.served import LECTERN, lectern, serving
 from tests.sse import Event, events
 
 TIMES = {"created_at", "updated_at", "version", "embedded_at"}
-PATIENCE = 60  # seconds; other tests share the machine
+MAX_WAIT_SECONDS = 60  # other tests share the machine
 
 
 class Site:
@@ -29,7 +29,7 @@ class Site:
 
     def __init__(self, address: str, home: Path, books: Path) -> None:
         self.address, self.home, self.books = address, home, books
-        self.web = httpx.Client(base_url=address, timeout=PATIENCE)
+        self.web = httpx.Client(base_url=address, timeout=MAX_WAIT_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -223,7 +223,7 @@ def test_another_keys_books_and_jobs_are_not_there(tmp_path: Path) -> None:
         keys[name] = {"X-API-Key": re.search(r"lk_\w+|[\w-]+_\w+_\w+", made).group()}
     with (
         serving([LECTERN, "serve", "--port", "0"], env=environment(home, books)) as address,
-        httpx.Client(base_url=address, timeout=PATIENCE, headers=keys["mine"]) as web,
+        httpx.Client(base_url=address, timeout=MAX_WAIT_SECONDS, headers=keys["mine"]) as web,
     ):
         assert [job["book_id"] for job in web.get("/ingestions").json()["jobs"]] == ["mine"]
         assert web.get("/ingestions?book_id=yours").json()["jobs"] == []
@@ -259,7 +259,7 @@ def doomed(home: Path, books: Path) -> Iterator[tuple[subprocess.Popen[str], Sit
             yield process, site
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=MAX_WAIT_SECONDS)
 
 
 def workers_of(pid: int) -> list[int]:

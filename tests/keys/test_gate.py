@@ -160,8 +160,8 @@ def test_the_doctor_needs_a_key_of_all_books(site: Site) -> None:
     assert (got.status_code, got.json()["code"]) == (422, "bad_input")  # of too few questions: it got that far
 
 
-def test_the_commands_door_is_as_it_was(site: Site) -> None:
-    """Its own token opens it, a key does not, and to strangers it is not there."""
+def test_local_commands_need_their_own_token(site: Site) -> None:
+    """The token of the home is accepted, a key is not, and without either the route does not exist."""
     assert site.call("POST", "/local/books", "only-admin", json={}).status_code == 404
     assert site.web.post(f"{site.address}/local/books", json={}).status_code == 404
     assert "alpha" in lectern("books", home=site.home).stdout

@@ -44,7 +44,7 @@ def test_a_readers_threads_are_its_own(site: Site) -> None:
 
 
 @pytest.mark.parametrize("forge", ["nothing", "made up", "another key's", "another reader's name", "more time"])
-def test_without_a_good_token_there_is_no_talk(site: Site, forge: str) -> None:
+def test_without_a_good_token_there_is_no_conversation(site: Site, forge: str) -> None:
     """401 with advice for chat and threads; reading the book needs no token."""
     good = reader(site)
     name, expires, signature = good.split(".")

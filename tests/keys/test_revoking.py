@@ -27,7 +27,7 @@ from lectern.jobs.runner import JobRules, Jobs
 from lectern.store.database import open_database
 from lectern.store.jobs import SqlJobs
 from lectern.store.keys import SqlKeys
-from tests.answering.talking import KEY, talking, write_book
+from tests.answering.scripted import KEY, open_scripted, write_book
 from tests.databases import new_postgres_database
 from tests.fakeai import FakeAI, Step, fake_ai, saying
 from tests.served import LECTERN, lectern, serving
@@ -76,7 +76,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """The server; it has a key already, so that no test opens or shuts its door."""
+    """The server; it has a key already, so that no test switches authentication on or off."""
     home = tmp_path / "home"
     lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
     lectern("keys", "create", "--name", "always", home=home)
@@ -191,7 +191,7 @@ def test_the_door_stays_shut_when_the_last_key_is_deleted(desk: Desk) -> None:
 async def test_a_job_ends_with_the_key_that_began_it(tmp_path: Path) -> None:
     """It is cancelled, begins no other, and its idempotency keys go with the key; a job of another's goes on."""
     with fake_ai() as ai:
-        async with talking(tmp_path, ai) as opened:
+        async with open_scripted(tmp_path, ai) as opened:
             key = await _key(opened.app.keys)
             jobs = Jobs(opened.app.ingest_deps, SqlJobs(opened.app.engine), JobRules(serving=True))
             order = JobOrder(book_id="robots", folder=(await opened.books())[0].source, mode="recreate")
@@ -216,7 +216,7 @@ async def test_a_key_that_is_deleted_elsewhere_leaves_nothing(tmp_path: Path, po
     url = await new_postgres_database(postgres_address)
     with fake_ai() as ai:
         ai.script(then=Step(say=saying(NODE)))
-        async with talking(tmp_path, ai) as opened, open_database(url) as mine, open_database(url) as yours:
+        async with open_scripted(tmp_path, ai) as opened, open_database(url) as mine, open_database(url) as yours:
             here, there, keys = opened.app.runs_on(mine), opened.app.runs_on(yours), SqlKeys(yours)
             jobs = Jobs(opened.app.ingest_deps, SqlJobs(yours), JobRules(shared=True))
             key = await _key(keys)
@@ -246,7 +246,7 @@ async def test_a_key_that_is_deleted_elsewhere_leaves_nothing(tmp_path: Path, po
 async def test_revoking_twice_changes_nothing(tmp_path: Path) -> None:
     """A second word is not a mistake."""
     with fake_ai() as ai:
-        async with talking(tmp_path, ai) as opened:
+        async with open_scripted(tmp_path, ai) as opened:
             key = await _key(opened.app.keys)
             first = await revoke_key(key.key_id, opened.app.keys, opened.app.runs, opened.jobs)
 

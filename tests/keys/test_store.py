@@ -125,7 +125,7 @@ async def test_an_expired_key_opens_nothing(keys: SqlKeys, engine: AsyncEngine, 
 
 
 async def test_a_revoked_key_opens_nothing_at_once(keys: SqlKeys) -> None:
-    """In the process that revoked it there is no delay; a second time changes nothing, and the door stays shut."""
+    """In the process that revoked it there is no delay; a second time changes nothing, and the key stays refused."""
     issued = await keys.create(KeyRequest(name="k"))
     assert await keys.verify(issued.text)
     gone = await keys.revoke(issued.key.key_id)

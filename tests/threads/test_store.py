@@ -149,7 +149,7 @@ async def test_owners_do_not_meet(store: Store) -> None:
 
 
 async def test_refusals_are_kept_and_are_no_context(store: Store) -> None:
-    """A refusal stands in the thread; the exchanges that a later answer may lean on leave it out."""
+    """A refusal is in the thread; the exchanges that a later answer may lean on leave it out."""
     thread_id = new_id()
     await store.say(MINE, thread_id, "first")
     await store.say(MINE, thread_id, "refused", refused=True)
@@ -326,7 +326,7 @@ async def test_attempts_of_a_dead_process_were_interrupted(store: Store) -> None
 
 
 async def test_a_busy_thread_waits_and_then_refuses(store: Store) -> None:
-    """The second turn waits for the first; beyond its patience it is told so, and the thread is free afterwards."""
+    """The second turn waits for the first; after its limit it gets an error, and the thread is free afterwards."""
     thread_id = new_id()
     async with store.leases.hold(MINE, thread_id, new_id(), 5):
         with pytest.raises(Busy):
@@ -409,7 +409,7 @@ async def test_deleting_leaves_nothing(store: Store) -> None:
 
 
 async def test_the_log_keeps_what_failed(store: Store) -> None:
-    """A failed attempt leaves its question, its state and why; nothing in the talk."""
+    """A failed attempt leaves its question, its state and why; nothing in the conversation."""
     thread_id, run_id = new_id(), new_id()
     await store.log.begin(run_of(run_id, MINE, thread_id, "why?"))
     await store.log.end(run_id, "error", "the model did not answer")

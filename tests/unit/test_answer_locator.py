@@ -79,22 +79,22 @@ async def test_the_same_texts_give_the_same_numbers() -> None:
     """To the last bit: alone, again, among others, and when several ask at once."""
     other: Pieces = ("Flowers", ("Roses are red.", "Violets are blue."))
     (alone,) = await LocalAnswerLocator().find(QUESTIONS[0], [PUMP])
-    finder = LocalAnswerLocator()
-    at_once = await asyncio.gather(*(finder.find(question, [other, PUMP, other]) for question in QUESTIONS * 2))
+    locator = LocalAnswerLocator()
+    at_once = await asyncio.gather(*(locator.find(question, [other, PUMP, other]) for question in QUESTIONS * 2))
 
     assert at_once[0][1] == at_once[3][1] == alone
     assert at_once[0][0] == at_once[0][2]
-    assert await finder.find(QUESTIONS[0], [PUMP]) == [alone]
+    assert await locator.find(QUESTIONS[0], [PUMP]) == [alone]
 
 
 async def test_many_questions_at_once_do_not_lose_each_others_numbers() -> None:
     """What one question pushes out of memory while another waits is still given to the other."""
-    finder = LocalAnswerLocator()
+    locator = LocalAnswerLocator()
     mine: list[Pieces] = [("", (f"It is number {number}.",)) for number in range(20)]
-    alone = await finder.find("What is it?", mine)
-    others = [finder.find(f"Is it {number}?", mine) for number in range(4)]
+    alone = await locator.find("What is it?", mine)
+    others = [locator.find(f"Is it {number}?", mine) for number in range(4)]
 
-    assert (await asyncio.gather(*others, finder.find("What is it?", [*mine, PUMP])))[-1][:20] == alone
+    assert (await asyncio.gather(*others, locator.find("What is it?", [*mine, PUMP])))[-1][:20] == alone
 
 
 async def test_a_list_of_single_words_is_read_as_a_whole() -> None:
@@ -109,7 +109,7 @@ async def test_a_list_of_single_words_is_read_as_a_whole() -> None:
 
 
 def test_a_row_is_read_with_the_heads_of_its_cells() -> None:
-    """`20 s` means nothing unless something says of what; cells that do not match their heads stand as they are."""
+    """`20 s` means nothing unless something says of what; cells that do not match their heads are left as they are."""
     table = "| Phase | Budget | |\n|---|---|---|\n| grasp | 20 s | twice |\n| place | | |\n"
     ragged = "| Phase | Budget |\n|---|---|\n| grasp | 20 s | twice |\n"
 
@@ -119,11 +119,11 @@ def test_a_row_is_read_with_the_heads_of_its_cells() -> None:
 
 async def test_what_is_kept_does_not_grow() -> None:
     """Numbers of so many passages are kept and no more."""
-    finder = LocalAnswerLocator()
+    locator = LocalAnswerLocator()
     for number in range(CACHE_SIZE + 5):
-        await finder.find("What is it?", [("", (f"It is number {number}.",))])
+        await locator.find("What is it?", [("", (f"It is number {number}.",))])
 
-    assert len(finder._cache) == CACHE_SIZE  # what is promised is the memory it takes
+    assert len(locator._cache) == CACHE_SIZE  # what is promised is the memory it takes
 
 
 @given(st.lists(st.integers(1, 150), max_size=60), st.integers(1, 80))

@@ -1,4 +1,4 @@
-"""The second look: near passages that do not answer lower the confidence, ones that do raise it, and what cannot be
+"""Answerability: near passages that do not answer lower the confidence, ones that do raise it, and what cannot be
 read or is not asked is left as it was."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def sure(confidence: float = 0.99) -> ConfidenceMetrics:
 
 
 class Says:
-    """A finder that says the same of every piece, and counts how often it is asked."""
+    """An answer locator that says the same of every piece, and counts how often it is asked."""
 
     def __init__(self, odds: float) -> None:
         self.odds = odds
@@ -57,16 +57,16 @@ class Says:
 
 
 async def look(
-    question: str, finder: Says | LocalAnswerLocator, language: str = "en", hits: Sequence[Hit] = ()
+    question: str, locator: Says | LocalAnswerLocator, language: str = "en", hits: Sequence[Hit] = ()
 ) -> ConfidenceMetrics:
     """What becomes of a sure answer."""
-    return await Answerability(finder).adjust(
+    return await Answerability(locator).adjust(
         question, hits or [hit(chunk(TEXT)), hit(chunk("Roses are red. Violets are blue."))], sure(), language
     )
 
 
 async def test_what_the_passages_answer_is_answered() -> None:
-    """The shipped network and weights: an answer that stands there passes, a near miss does not."""
+    """The shipped network and weights: an answer that is there passes, a near miss does not."""
     covered = await look("When does the pump begin to run?", LocalAnswerLocator())
     near = await look("Who sells spare parts for the pump, and what do they cost?", LocalAnswerLocator())
 
@@ -76,7 +76,7 @@ async def test_what_the_passages_answer_is_answered() -> None:
 
 
 async def test_what_is_said_of_a_sibling_is_no_evidence() -> None:
-    """However likely the finder calls it; the same text is evidence for the model that it is about."""
+    """However likely the answer locator calls it; the same text is evidence for the model that it is about."""
     hits = [hit(chunk("The H1 starts at six in the morning and stops at noon."))]
 
     assert not (await look("When does the G1 start?", Says(6.0), hits=hits)).should_answer
@@ -85,7 +85,7 @@ async def test_what_is_said_of_a_sibling_is_no_evidence() -> None:
 
 @given(st.floats(-12, 12), st.floats(-12, 12))
 async def test_more_likely_is_never_less_sure(one: float, other: float) -> None:
-    """The confidence grows with what the finder says, and level, decision and number agree."""
+    """The confidence grows with the answer locator's odds, and level, decision and number agree."""
     lower, higher = [await look("Why is that so?", Says(odds)) for odds in sorted((one, other))]
 
     assert lower.confidence <= higher.confidence
@@ -104,20 +104,20 @@ async def test_more_likely_is_never_less_sure(one: float, other: float) -> None:
     ],
 )
 async def test_what_cannot_be_read_or_asks_nothing_is_left_alone(question: str, language: str) -> None:
-    """Another language, another script, a subject or an errand: the policy's word stands, the finder is not asked."""
-    finder = Says(-9)
+    """Another language, another script, a subject or an errand: the policy decides, the answer locator is not asked."""
+    locator = Says(-9)
 
-    assert await look(question, finder, language) == sure()
-    assert finder.asked == []
+    assert await look(question, locator, language) == sure()
+    assert locator.asked == []
 
 
 async def test_a_book_in_another_language_need_not_say_so() -> None:
-    """Nobody declared the language, so it counts as English; its little words tell, and the policy's word stands."""
+    """Nobody declared the language, so it counts as English; its little words tell, and the policy decides."""
     german = "Die Pumpe läuft um sechs an, wenn der Tank voll ist. Sie ist nicht laut und hat einen Motor aus Eisen."
-    finder = Says(-8.0)
+    locator = Says(-8.0)
 
-    assert await look("Wann startet die Pumpe?", finder, "en", [hit(chunk(german))]) == sure()
-    assert await look("When does the pump start?", finder, "en") != sure()
+    assert await look("Wann startet die Pumpe?", locator, "en", [hit(chunk(german))]) == sure()
+    assert await look("When does the pump start?", locator, "en") != sure()
 
 
 async def test_without_passages_nothing_changes() -> None:
@@ -173,12 +173,12 @@ def test_names_of_the_question_are_looked_for(question: str, share: float) -> No
 async def test_the_number_of_passages_does_not_move_it() -> None:
     """Confidence is the same whatever a reader asks for: five passages are looked at, the best of the ranking."""
     many = [hit(chunk(f"{TEXT} Remark {number}."), rank=number) for number in range(1, 10)]
-    finder = LocalAnswerLocator()
+    locator = LocalAnswerLocator()
 
-    assert await look("Who made it?", finder, hits=many) == await look("Who made it?", finder, hits=many[:5])
+    assert await look("Who made it?", locator, hits=many) == await look("Who made it?", locator, hits=many[:5])
 
 
-async def test_the_second_look_never_makes_surer() -> None:
+async def test_the_check_never_makes_surer() -> None:
     """The policy's word is the most that is claimed."""
     hits = [hit(chunk(TEXT))]
     before = sure(0.7)

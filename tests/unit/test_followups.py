@@ -1,4 +1,4 @@
-"""Follow-ups without a model: what leans takes the talk's topic along, what stands alone is left as it is."""
+"""Follow-ups without a model: what depends on the conversation takes its topic along, other questions stay as they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lectern.answering.followups import depends_on_history, standalone_by_rules
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
 
-TALK = (Exchange(question="How strong is the gripper?", answer="40 newtons. [1]"),)
+CONVERSATION = (Exchange(question="How strong is the gripper?", answer="40 newtons. [1]"),)
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,9 @@ TALK = (Exchange(question="How strong is the gripper?", answer="40 newtons. [1]"
     ["Tell me more", "And in Python?", "Why does it do that?", "Give an example of that.", "What about the left one?"],
 )
 def test_what_leans_takes_the_topic_along(question: str) -> None:
-    """What the last question was about stands in brackets behind the question."""
+    """What the last question was about is added in brackets behind the question."""
     assert depends_on_history(question)
-    assert standalone_by_rules(question, TALK) == f"{question} (about strong, gripper)"
+    assert standalone_by_rules(question, CONVERSATION) == f"{question} (about strong, gripper)"
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_what_leans_takes_the_topic_along(question: str) -> None:
 )
 def test_what_stands_alone_is_left(question: str) -> None:
     """A question that names its subject is searched as it is, however it begins and whatever small words it has;
-    without a talk every question is."""
+    without a conversation every question is."""
     assert not depends_on_history(question)
-    assert standalone_by_rules(question, TALK) == question
+    assert standalone_by_rules(question, CONVERSATION) == question
     assert standalone_by_rules("Why?", ()) == "Why?"
 
 
@@ -54,26 +54,26 @@ def test_what_names_no_subject_leans(question: str) -> None:
 
 
 def test_the_topic_is_carried_from_turn_to_turn() -> None:
-    """Where the last question leans itself, the one before it says what the talk is about."""
-    talk = (*TALK, Exchange(question="And the wrist?", answer="…"))
+    """Where the last question leans itself, the one before it says what the conversation is about."""
+    conversation = (*CONVERSATION, Exchange(question="And the wrist?", answer="…"))
 
-    assert standalone_by_rules("Why?", talk) == "Why? (about strong, gripper, wrist)"
+    assert standalone_by_rules("Why?", conversation) == "Why? (about strong, gripper, wrist)"
 
 
 def test_names_stay_whole_and_no_word_is_said_twice() -> None:
-    """Words that stand side by side are one phrase; what the question says itself is not carried."""
-    talk = (Exchange(question="How do I train a walking policy with Isaac Lab?", answer="…"),)
+    """Words that are side by side are one phrase; what the question says itself is not carried."""
+    conversation = (Exchange(question="How do I train a walking policy with Isaac Lab?", answer="…"),)
 
-    assert standalone_by_rules("And how do I test the policy?", talk) == (
+    assert standalone_by_rules("And how do I test the policy?", conversation) == (
         "And how do I test the policy? (about train, walking, Isaac Lab)"
     )
 
 
 def test_a_question_asked_twice_is_carried_once() -> None:
     """Who asks again, or says a word twice, has no other topic."""
-    talk = (Exchange(question="Does quality of service help a service?", answer="…"),) * 2
+    conversation = (Exchange(question="Does quality of service help a service?", answer="…"),) * 2
 
-    assert standalone_by_rules("Why?", talk) == "Why? (about quality of service help)"
+    assert standalone_by_rules("Why?", conversation) == "Why? (about quality of service help)"
 
 
 def test_only_the_most_telling_words_are_carried() -> None:
@@ -87,14 +87,14 @@ def test_only_the_most_telling_words_are_carried() -> None:
     assert told == "Why is that? (about gimbal, quaternions, odometry, lidar, URDF, xacro)"
 
 
-def test_a_talk_that_tells_nothing_adds_nothing() -> None:
+def test_a_conversation_that_tells_nothing_adds_nothing() -> None:
     """Greetings and numbers are no topic."""
     assert standalone_by_rules("And then?", (Exchange(question="What is 42?", answer="…"),)) == "And then?"
 
 
 @given(st.text(max_size=1000), st.text(min_size=1, max_size=1000))
 def test_the_whole_fits_a_search(before: str, question: str) -> None:
-    """However long talk and question are, the search text is within bounds and begins with the question."""
+    """However long conversation and question are, the search text is within bounds and begins with the question."""
     whole = standalone_by_rules(question, (Exchange(question=before, answer="x"),))
 
     assert len(whole) <= max(QUERY_LENGTH[1], len(question))

@@ -319,7 +319,7 @@ def test_another_number_is_never_supported(said: str, number: int) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=300), st.lists(st.text(max_size=300), max_size=3))
 def test_any_text_gets_the_same_judgement_twice(sentence: str, passages: list[str]) -> None:
-    """No text raises, the support is a share, and a second look finds the same."""
+    """No text raises, the support is a share, and a second run finds the same."""
     first = judge(sentence, *passages)
 
     assert 0.0 <= first.support <= 1.0

@@ -25,9 +25,9 @@ Picture = Annotated[Path | None, typer.Option("--picture", help="Write reliabili
 Half = Annotated[
     bool, typer.Option("--half", help="Leave every second article out of the book; its questions are then uncovered.")
 ]
-SecondLook = Annotated[
+CheckAnswerability = Annotated[
     bool,
-    typer.Option("--second-look", help="Have the answer locator read the passages too, as without a language model."),
+    typer.Option("--answerability", help="Check answerability too, as is done without a language model."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Index again; use nothing from an earlier run.")]
 
@@ -40,7 +40,7 @@ def refusal(  # noqa: PLR0913  # one parameter an option
     picture: Picture = None,
     *,
     half: Half = False,
-    answerability: SecondLook = False,
+    answerability: CheckAnswerability = False,
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:
@@ -48,7 +48,7 @@ def refusal(  # noqa: PLR0913  # one parameter an option
     if policy not in POLICIES:
         fail(f"--policy must be one of {', '.join(POLICIES)}, not {policy!r}", 2)
     if answerability and policy != "calibrated":
-        fail("--second-look belongs to the policy calibrated; leave --policy out", 2)
+        fail("--answerability belongs to the policy calibrated; leave --policy out", 2)
     if half and book is not None:
         fail("--half leaves documents of a corpus.jsonl out, so it takes no --book", 2)
     result, figures = run_async(

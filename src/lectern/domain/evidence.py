@@ -63,7 +63,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidenceMetrics:
-    """How well the dossier covers the question, in figures."""
+    """How well the evidence covers the question, in figures."""
 
     average_similarity: float
     min_similarity: float

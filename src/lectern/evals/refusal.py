@@ -237,7 +237,7 @@ async def measure_refusal(
         outcomes = await _ask(indexed_set, refusal_set, policy_for(policy, fingerprint), check, context.advance)
     return RefusalResult(
         name=refusal_set.name,
-        policy=f"{policy} and second look" if answerability else policy,
+        policy=f"{policy} and answerability" if answerability else policy,
         embedder=fingerprint,
         chunks=indexed_set.chunks,
         outcomes=tuple(outcomes),

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.answering.talking import write_book
+from tests.answering.scripted import write_book
 from tests.databases import new_postgres_database
 from tests.served import LECTERN, lectern, serving
 
@@ -28,21 +28,21 @@ QUESTIONS = ("What is a node?", "What is a service?", "How fast is the camera?",
 @pytest.fixture(scope="module")
 def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a small book in it."""
-    folder = tmp_path_factory.mktemp("talks")
+    folder = tmp_path_factory.mktemp("conversations")
     lectern("ingest", str(write_book(folder / "robots")), "--book", "robots", home=folder / "home")
     return folder / "home"
 
 
 def test_kills_lose_no_turn_that_was_acknowledged(small_home: Path, tmp_path: Path, request: Any) -> None:
-    """Killed at random moments under load: every reply that a client got stands in its thread, word for word; every
+    """Killed at random moments under load: every reply that a client got is in its thread, word for word; every
     thread reads, alternates and goes on."""
     home = tmp_path / "home"
     shutil.copytree(small_home, home)
     rng, acknowledged = random.Random(11), {}
     threads = [str(uuid.uuid4()) for _ in range(3)]
-    for _ in range(int(request.config.getoption("--talk-kills"))):
+    for _ in range(int(request.config.getoption("--conversation-kills"))):
         process, server = _start(home)
-        asyncio.run(_talk_until_killed(server, process, threads, acknowledged, rng.uniform(0, 0.7)))
+        asyncio.run(_converse_until_killed(server, process, threads, acknowledged, rng.uniform(0, 0.7)))
     process, server = _start(home)
     try:
         assert acknowledged
@@ -61,12 +61,12 @@ def _start(home: Path) -> tuple[subprocess.Popen[str], str]:
     return process, found.group().rstrip("/")
 
 
-async def _talk_until_killed(
+async def _converse_until_killed(
     server: str, process: subprocess.Popen[str], threads: list[str], acknowledged: dict[str, Any], after: float
 ) -> None:
     async with httpx.AsyncClient(timeout=30) as client:
 
-        async def conversations(thread_id: str) -> None:
+        async def converse(thread_id: str) -> None:
             with suppress(httpx.HTTPError):
                 for number in range(10_000):
                     body = {"message": QUESTIONS[number % len(QUESTIONS)], "session_id": thread_id}
@@ -75,14 +75,14 @@ async def _talk_until_killed(
                     assert got.status_code == 200, got.text
                     acknowledged[key] = got.json()
 
-        talks = [asyncio.create_task(conversations(thread_id)) for thread_id in threads]
+        conversations = [asyncio.create_task(converse(thread_id)) for thread_id in threads]
         before = len(acknowledged)
-        while len(acknowledged) == before and not all(one.done() for one in talks):  # noqa: ASYNC110  # models load
+        while len(acknowledged) == before and not all(one.done() for one in conversations):  # noqa: ASYNC110  # models load
             await asyncio.sleep(0.02)
         await asyncio.sleep(after)
         process.kill()
         process.communicate()
-        await asyncio.gather(*talks)
+        await asyncio.gather(*conversations)
 
 
 def _check(server: str, threads: list[str], acknowledged: dict[str, Any]) -> None:

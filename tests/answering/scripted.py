@@ -54,7 +54,7 @@ def write_book(folder: Path, lessons: dict[str, str] | None = None) -> Path:
 
 
 @asynccontextmanager
-async def talking(tmp_path: Path, ai: FakeAI, lessons: dict[str, str] | None = None) -> AsyncIterator[Lectern]:
+async def open_scripted(tmp_path: Path, ai: FakeAI, lessons: dict[str, str] | None = None) -> AsyncIterator[Lectern]:
     """Lectern on the book, its answers from the scripted model."""
     settings = Settings(
         home=tmp_path / "home",

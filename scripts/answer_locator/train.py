@@ -1,6 +1,6 @@
 """Trains the network that finds answers.
 
-    PYTHONPATH=scripts python -m finder.train WORK_FOLDER [MOST]
+    PYTHONPATH=scripts python -m answer_locator.train WORK_FOLDER [MOST]
 
 reads what `cases.py` wrote there, and writes `weights.npz` and `measured.json`. It wants a graphics card; with MOST,
 one epoch on so many rows is a trial for any machine. The environment is that of `scripts/export_minilm.py`. Seeded, but
@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from finder.rows import Row
-from finder.windows import MOST, WINDOW, windows
+from answer_locator.rows import Row
+from answer_locator.windows import MOST, WINDOW, windows
 from pair_network import WEIGHTS, embedder, head
 from row_files import read
 from tokenizers import Tokenizer
@@ -112,23 +112,23 @@ class AnswerLocator(torch.nn.Module):
         return torch.cat([none, pieces.masked_fill(~torch.tensor(some.there, device=DEVICE), NOTHING)], 1)
 
 
-def loss_of(finder: AnswerLocator, data: Set, places: Array) -> torch.Tensor:
+def loss_of(locator: AnswerLocator, data: Set, places: Array) -> torch.Tensor:
     """What is wrong with the network's view of some windows."""
     wanted, there, counts = (
         torch.tensor(array[places], device=DEVICE) for array in (data.answers, data.there, data.counts)
     )
     choices = torch.cat([torch.ones_like(wanted[:, :1]), there.float()], 1)
     wanted = wanted * (1 - SMOOTH) + SMOOTH * choices / choices.sum(1, keepdim=True)
-    chances = torch.nn.functional.log_softmax(finder.read(data, places), 1)
+    chances = torch.nn.functional.log_softmax(locator.read(data, places), 1)
     return (-(wanted * chances).sum(1) * counts).mean()
 
 
-def train(finder: AnswerLocator, data: Set, epochs: int) -> None:
+def train(locator: AnswerLocator, data: Set, epochs: int) -> None:
     """All epochs; windows of like length go together."""
     draw = np.random.default_rng(SEED)
     torch.manual_seed(SEED)
-    finder.train()
-    optimizer = torch.optim.AdamW(finder.parameters(), lr=RATE, weight_decay=0.01)
+    locator.train()
+    optimizer = torch.optim.AdamW(locator.parameters(), lr=RATE, weight_decay=0.01)
     count, step = len(data.counts), 0
     total = math.ceil(count / BATCH) * epochs
     for epoch in range(epochs):
@@ -139,23 +139,23 @@ def train(finder: AnswerLocator, data: Set, epochs: int) -> None:
         for number in draw.permutation(len(batches)):
             pace = min(1, (step + 1) / (total * WARM + 1)) * max(LEAST_RATE, 1 - step / total)
             optimizer.param_groups[0]["lr"] = RATE * pace
-            loss = loss_of(finder, data, batches[number])
+            loss = loss_of(locator, data, batches[number])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(finder.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(locator.parameters(), 1.0)
             optimizer.step()
             step, seen = step + 1, seen + float(loss.detach()) * len(batches[number])
         print(f"  epoch {epoch}: loss {seen / count:.4f}", flush=True)
 
 
-def predicted(finder: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
+def predicted(locator: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
     """Of each row the log-odds that any piece answers, in its likeliest window, and the likeliest piece."""
-    finder.eval()
+    locator.eval()
     numbers, order = np.zeros((len(data.counts), MOST + 1), np.float32), np.argsort(data.length)
     with torch.no_grad():
         for start in range(0, len(order), AT_ONCE):
             places = order[start : start + AT_ONCE]
-            numbers[places] = finder.read(data, places).cpu().numpy()
+            numbers[places] = locator.read(data, places).cpu().numpy()
     odds, likeliest, best = np.full(len(rows), -np.inf), np.zeros(len(rows), int), np.full(len(rows), -np.inf)
     for row, first, made in zip(data.row, data.first, numbers, strict=True):
         odds[row] = max(odds[row], np.logaddexp.reduce(made[1:]) - made[0])
@@ -164,9 +164,9 @@ def predicted(finder: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[Ar
     return odds, likeliest
 
 
-def told(name: str, rows: Sequence[Row], finder: AnswerLocator, data: Set) -> str:
+def told(name: str, rows: Sequence[Row], locator: AnswerLocator, data: Set) -> str:
     """How well the network does on rows that it has not seen."""
-    odds, likeliest = predicted(finder, rows, data)
+    odds, likeliest = predicted(locator, rows, data)
     answered = np.array([bool(row.answers) for row in rows])
     right = np.mean([at in row.answers for row, at in zip(rows, likeliest, strict=True) if row.answers])
     apart = ", ".join(
@@ -190,12 +190,12 @@ def main() -> None:
     held = set(groups[: len(groups) // HELD_OUT])
     mine = [row for row in rows if row.group not in held]
     others = [row for row in rows if row.group in held]
-    finder = AnswerLocator().to(DEVICE)
-    train(finder, encoded(mine), 1 if most else EPOCHS)
-    lines = [told(name, some, finder, encoded(some)) for name, some in (("Held out", others), ("qa-squad2", reported))]
+    locator = AnswerLocator().to(DEVICE)
+    train(locator, encoded(mine), 1 if most else EPOCHS)
+    lines = [told(name, some, locator, encoded(some)) for name, some in (("Held out", others), ("qa-squad2", reported))]
     print(*lines, sep="\n")
     (folder / "measured.json").write_text(json.dumps({"card": "\n\n".join(lines)}), encoding="utf-8")
-    np.savez(folder / "weights.npz", **{name: tensor.cpu().numpy() for name, tensor in finder.state_dict().items()})
+    np.savez(folder / "weights.npz", **{name: tensor.cpu().numpy() for name, tensor in locator.state_dict().items()})
 
 
 if __name__ == "__main__":

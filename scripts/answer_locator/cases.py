@@ -1,6 +1,6 @@
 """Makes the rows that the network learns from.
 
-    PYTHONPATH=scripts python -m finder.cases WORK_FOLDER
+    PYTHONPATH=scripts python -m answer_locator.cases WORK_FOLDER
 
 writes `rows.jsonl.gz`, and `reported.jsonl.gz` with the half of qa-squad2 that is only reported on. It takes the
 written questions of `examples/golden/finder/written.jsonl`, whose passages lie in `../shared/data`; a passage that is
@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from answer_locator.rows import Row
 from book_questions import NO_LESSONS, ROOT, SHARED
-from finder.rows import Row
 from row_files import write
 
 from lectern.models.local.embedder import LocalEmbedder

@@ -1,6 +1,6 @@
 """Makes the shipped network that finds answers, with its card and checksum, in `models/local/weights/finder/`.
 
-    PYTHONPATH=scripts python -m finder.export WORK_FOLDER [TARGET_FOLDER]
+    PYTHONPATH=scripts python -m answer_locator.export WORK_FOLDER [TARGET_FOLDER]
 
 reads `weights.npz`, `rows.jsonl.gz` and `measured.json` there. The environment is that of `scripts/export_minilm.py`;
 how the graph is made is told in `minilm_graph.py`. torch only calibrates, on 200 passages, and says how much int8
@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from finder.rows import Row
-from finder.windows import windows
+from answer_locator.rows import Row
+from answer_locator.windows import windows
 from pair_network import CALIBRATION, WEIGHTS, Array, Read, Teacher, ship
 from row_files import read
 from tokenizers import Tokenizer
@@ -55,7 +55,7 @@ book-robolearn, book-handbook, the sample book or the other half of squad2.
 {loud} neurons stay fp32. In int8 and fp32 the log-odds of {tested} pieces correlate at {correlation:.4f} and differ by
 {difference:.2f} in the mean; their standard deviation is {spread:.2f}.
 
-Made by `scripts/finder/`; versions: {versions}.
+Made by `scripts/answer_locator/`; versions: {versions}.
 """
 
 

@@ -1,4 +1,4 @@
-"""The workbench in a process of its own: the same work, and nothing that its death or idleness could do to a server."""
+"""The worker in its own process does the same work, and neither its death nor a hanging call harms the server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from lectern.domain.errors import BookNotFound, ProviderError, WorkerLost
 from lectern.ingestion import worker as steps
 from lectern.ingestion.worker import InProcess
-from lectern.jobs import worker_process as apart
+from lectern.jobs import worker_process
 from lectern.jobs.worker_process import Subprocess
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.reading.chunking import ReadingRules
@@ -47,10 +47,10 @@ class Odd(LocalEmbedder):
 
 @pytest.fixture
 async def worker() -> AsyncIterator[Subprocess]:
-    """A bench that is closed at the end."""
-    made = Subprocess(lambda embedder: isinstance(embedder, LocalEmbedder))
-    yield made
-    await made.close()
+    """A worker process that is ended after the test."""
+    subprocess_worker = Subprocess(lambda embedder: isinstance(embedder, LocalEmbedder))
+    yield subprocess_worker
+    await subprocess_worker.close()
 
 
 async def test_the_server_reads_and_embeds_nothing_itself(
@@ -70,7 +70,7 @@ async def test_the_server_reads_and_embeds_nothing_itself(
     for owner, name in (
         (steps, "survey"),
         (steps, "read_lesson"),
-        (apart, "survey"),
+        (worker_process, "survey"),
         (LocalEmbedder, "embed"),
         (LocalEmbedder, "passages"),
     ):
@@ -90,7 +90,7 @@ async def test_the_worker_is_another_process_that_gives_way(worker: Subprocess) 
     (first,) = await worker.embed(Odd(), TEXTS[:1])
     (second,) = await worker.embed(Odd(), TEXTS[:1])
 
-    assert first == second == [worker.process, min(19, os.nice(0) + apart.NICENESS)]
+    assert first == second == [worker.process, min(19, os.nice(0) + worker_process.NICENESS)]
     assert worker.process != os.getpid()
     assert await worker.embed(LocalEmbedder(), TEXTS) == await InProcess().embed(LocalEmbedder(), TEXTS)
 
@@ -122,7 +122,7 @@ async def test_a_step_that_hangs_does_not_keep_the_next_waiting(
     worker: Subprocess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once nobody waits for it, or it has had its time, the worker is ended and another takes its place."""
-    monkeypatch.setattr(apart, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(worker_process, "GRACE_SECONDS", 0.1)
     hanging = asyncio.create_task(worker.embed(Odd(deed="hang"), TEXTS))
     while not worker.process:  # noqa: ASYNC110  # it is being spawned
         await asyncio.sleep(0.02)
@@ -133,7 +133,7 @@ async def test_a_step_that_hangs_does_not_keep_the_next_waiting(
     await asyncio.sleep(0.3)
     assert await asyncio.wait_for(worker.embed(Odd(), TEXTS), 30)
 
-    monkeypatch.setattr(apart, "MAX_CALL_SECONDS", 0.2)
+    monkeypatch.setattr(worker_process, "MAX_CALL_SECONDS", 0.2)
     with pytest.raises(WorkerLost, match="busy with one step"):
         await worker.embed(Odd(deed="hang"), TEXTS)
 
