@@ -29,7 +29,7 @@ import httpx
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the scripted endpoint lives with the tests
 
 from peers.measuring import percentile
-from tests.fakeai import Said, Step, fake_ai
+from tests.fakeai import ScriptedReply, Step, fake_ai
 from tests.served import LECTERN, serving
 
 SECONDS, CLIENTS = 8.0, 8  # of each throughput
@@ -52,13 +52,15 @@ asyncio.run(uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=F
 """
 
 
-def first_sentence(body: dict[str, Any]) -> Said:
+def first_sentence(body: dict[str, Any]) -> ScriptedReply:
     """A model that quotes the first passage."""
-    found = [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
-    if not found:
-        return Said(text="A conversation about the book")
-    lines = [line for line in found[-1]["results"][0]["chunk_text"].splitlines() if line[:1].isalpha()] or ["Nothing."]
-    return Said(text=f"{lines[0]} [1]")
+    outputs = [json.loads(message["content"]) for message in body["messages"] if message["role"] == "tool"]
+    if not outputs:
+        return ScriptedReply(text="A conversation about the book")
+    lines = [line for line in outputs[-1]["results"][0]["chunk_text"].splitlines() if line[:1].isalpha()] or [
+        "Nothing."
+    ]
+    return ScriptedReply(text=f"{lines[0]} [1]")
 
 
 @contextmanager
@@ -86,9 +88,9 @@ async def throughput(call: Callable[[httpx.AsyncClient, int], Awaitable[httpx.Re
 
         async def ask(first: int) -> None:
             number = first
-            while (begun := time.perf_counter()) < end:
+            while (start_time := time.perf_counter()) < end:
                 (await call(client, number)).raise_for_status()
-                took.append((time.perf_counter() - begun) * 1000)
+                took.append((time.perf_counter() - start_time) * 1000)
                 number += CLIENTS
 
         await asyncio.gather(*(ask(number) for number in range(CLIENTS)))
@@ -121,8 +123,8 @@ class Line:
         first, *fields = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().split("\r\n")
         if " 200 " not in first:
             raise RuntimeError(first)
-        named = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
-        reply: dict[str, Any] = json.loads(await reader.readexactly(int(named["content-length"])))
+        headers = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
+        reply: dict[str, Any] = json.loads(await reader.readexactly(int(headers["content-length"])))
         return reply
 
     def close(self) -> None:
@@ -140,9 +142,9 @@ async def chats(address: str, questions: list[str], within: float = 0.0) -> list
         line = Line(address)
         for turn in range(TURNS):
             body = {"message": questions[(first * TURNS + turn) % len(questions)], "session_id": str(uuid.uuid4())}
-            begun = time.perf_counter()
+            start_time = time.perf_counter()
             reply = await line.post("/chat/run", body)
-            spent = (time.perf_counter() - begun) * 1000
+            spent = (time.perf_counter() - start_time) * 1000
             if reply["tokens_used"]:
                 took.append(spent)
         line.close()
@@ -160,9 +162,9 @@ async def straight(model: str, size: int, within: float = 0.0) -> list[float]:
         await asyncio.sleep(first * within / CHATS)
         line = Line(model)
         for _ in range(TURNS):
-            begun = time.perf_counter()
+            start_time = time.perf_counter()
             await line.post("/v1/chat/completions", body)
-            took.append((time.perf_counter() - begun) * 1000)
+            took.append((time.perf_counter() - start_time) * 1000)
         line.close()
 
     await asyncio.gather(*(conversations(number) for number in range(CHATS)))
@@ -171,38 +173,42 @@ async def straight(model: str, size: int, within: float = 0.0) -> list[float]:
 
 async def measure(home: Path, questions: list[str]) -> dict[str, Any]:
     """All of it, one thing after the other."""
-    made: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     command = ["bash", "-c", 'exec "$0" "$@" 2>/dev/null', sys.executable, "-c", BARE]
     with serving(command) as bare:
-        made["bare"] = await throughput(
+        figures["bare"] = await throughput(
             lambda client, number: client.post(f"{bare}/bare", json={"message": questions[number % len(questions)]})
         )
     with fake_ai() as ai:
         ai.script(then=Step(say=first_sentence))
         with server(home, ai.url) as address:
-            made["search"] = await throughput(
+            figures["search"] = await throughput(
                 lambda client, number: client.post(
                     f"{address}/search", json={"text": questions[number % len(questions)]}
                 )
             )
-            made["chat_run"] = await throughput(
+            figures["chat_run"] = await throughput(
                 lambda client, number: client.post(
                     f"{address}/chat/run", json={"message": questions[number % len(questions)]}
                 )
             )
             ai.script(then=Step(say=first_sentence, delay=MODEL_SECONDS))
             for name, within in (("added", 0.0), ("added_spread", 1.0)):
-                added = [spent - MODEL_SECONDS * 1000 for spent in await chats(address, questions, within)]
-                made[name] = {"n": len(added), "p50_ms": percentile(added, 50), "p99_ms": percentile(added, 99)}
+                added_ms = [spent - MODEL_SECONDS * 1000 for spent in await chats(address, questions, within)]
+                figures[name] = {
+                    "n": len(added_ms),
+                    "p50_ms": percentile(added_ms, 50),
+                    "p99_ms": percentile(added_ms, 99),
+                }
         for name, within in (("straight", 0.0), ("straight_spread", 1.0)):
             bare = [spent - MODEL_SECONDS * 1000 for spent in await straight(ai.url, PROMPT, within)]
-            made[name] = {"n": len(bare), "p50_ms": percentile(bare, 50), "p99_ms": percentile(bare, 99)}
-    return made
+            figures[name] = {"n": len(bare), "p50_ms": percentile(bare, 50), "p99_ms": percentile(bare, 99)}
+    return figures
 
 
-def chart(made: dict[str, Any]) -> str:
+def chart(figures: dict[str, Any]) -> str:
     """Requests a second, as bars."""
-    rows = [("bare FastAPI", made["bare"]), ("/search", made["search"]), ("/chat/run", made["chat_run"])]
+    rows = [("bare FastAPI", figures["bare"]), ("/search", figures["search"]), ("/chat/run", figures["chat_run"])]
     most = max(row["per_second"] for _, row in rows)
     bars = [
         f'<text x="10" y="{40 + 40 * place}">{name}</text>'
@@ -221,26 +227,26 @@ def main() -> None:
     parser.add_argument("queries", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--chart", type=Path)
-    given = parser.parse_args()
-    questions = [json.loads(line)["text"] for line in given.queries.read_text(encoding="utf-8").splitlines()][:200]
-    made = asyncio.run(measure(given.home, questions))
-    if given.json:
-        given.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
-    if given.chart:
-        given.chart.write_text(chart(made), encoding="utf-8")
+    options = parser.parse_args()
+    questions = [json.loads(line)["text"] for line in options.queries.read_text(encoding="utf-8").splitlines()][:200]
+    figures = asyncio.run(measure(options.home, questions))
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if options.chart:
+        options.chart.write_text(chart(figures), encoding="utf-8")
     print("| | requests/s | of bare | p50, ms | p99, ms |\n|---|---:|---:|---:|---:|")
     for name in ("bare", "search", "chat_run"):
-        row = made[name]
-        share = row["per_second"] / made["bare"]["per_second"]
+        row = figures[name]
+        share = row["per_second"] / figures["bare"]["per_second"]
         print(f"| {name} | {row['per_second']} | {share:.2f} | {row['p50_ms']} | {row['p99_ms']} |")
     print(f"\n{CHATS} chats, a model of {MODEL_SECONDS * 1000:g} ms:")
-    both = (
+    comparisons = (
         ("added", "straight", "begun in the same moment"),
         ("added_spread", "straight_spread", "begun within a second"),
     )
-    for name, alone, said in both:
-        row, bare = made[name], made[alone]
-        print(f"  {said}, n = {row['n']}: added p50 {row['p50_ms']:.1f} ms, p99 {row['p99_ms']:.1f} ms (bar 100)")
+    for name, alone, label in comparisons:
+        row, bare = figures[name], figures[alone]
+        print(f"  {label}, n = {row['n']}: added p50 {row['p50_ms']:.1f} ms, p99 {row['p99_ms']:.1f} ms (bar 100)")
         print(f"    the same clients at the model itself: p50 {bare['p50_ms']:.1f} ms, p99 {bare['p99_ms']:.1f} ms")
 
 

@@ -41,7 +41,7 @@ DEPTH = 10
 
 def serve(kind: str) -> None:
     """Answer requests, a line of JSON each, until there are no more."""
-    answer = ours if kind == "ours" else peer()
+    answer = embed_with_lectern if kind == "ours" else peer()
     pipe = os.dup(1)
     os.dup2(2, 1)  # what libraries print must not get between the answers
     with os.fdopen(pipe, "w") as out:
@@ -50,7 +50,7 @@ def serve(kind: str) -> None:
             out.flush()
 
 
-def ours(request: dict[str, Any]) -> dict[str, Any]:
+def embed_with_lectern(request: dict[str, Any]) -> dict[str, Any]:
     """Embed, cut at the window, or make windows, with Lectern."""
     import numpy as np
     from tokenizers import Tokenizer
@@ -62,7 +62,7 @@ def ours(request: dict[str, Any]) -> dict[str, Any]:
         tokenizer = Tokenizer.from_file(str(WEIGHTS / TOKENIZER))
         spans = [(text, tokenizer.encode(text, add_special_tokens=False).offsets) for text in request["cut"]]
         most = WINDOW - 2
-        return {"texts": [text if len(found) <= most else text[: found[most - 1][1]] for text, found in spans]}
+        return {"texts": [text if len(offsets) <= most else text[: offsets[most - 1][1]] for text, offsets in spans]}
     if "windows" in request:
         return {"windows": [LocalEmbedder().passages([title], text) for title, text in request["windows"]]}
     start, cpu = time.perf_counter(), time.process_time()
@@ -131,83 +131,87 @@ class Worker:
 
 def chunks(book: Path) -> list[str]:
     """A book in chunks of many sizes, in an order that mixes its subjects. Always the same for the same book."""
-    dice, found = random.Random(0), []
+    dice, texts_found = random.Random(0), []
     for file in sorted(book.rglob("*.md*")):
         text = re.sub(r"\A---\n.*?\n---\n", "", file.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
-        held: list[str] = []
+        lines_held: list[str] = []
         size, target = 0, dice.randint(FEWEST, MOST)
         for paragraph in [*re.split(r"\n\s*\n", text), None]:
             words = len(paragraph.split()) if paragraph is not None else MOST
-            if held and size + words > target:
-                found += ["\n\n".join(held)] if FEWEST <= size <= MOST else []
-                held, size, target = [], 0, dice.randint(FEWEST, MOST)
+            if lines_held and size + words > target:
+                texts_found += ["\n\n".join(lines_held)] if FEWEST <= size <= MOST else []
+                lines_held, size, target = [], 0, dice.randint(FEWEST, MOST)
             if paragraph is not None:
-                held.append(paragraph)
+                lines_held.append(paragraph)
                 size += words
-    dice.shuffle(found)
-    return found
+    dice.shuffle(texts_found)
+    return texts_found
 
 
-def throughput(mine: Worker, theirs: Worker, texts: Sequence[str], rounds: int) -> dict[str, Any]:
+def throughput(own_worker: Worker, theirs: Worker, texts: Sequence[str], rounds: int) -> dict[str, Any]:
     """Both in turns. The peer runs with one thread and with all in every round, and its better run counts."""
     settings = sorted({1, len(os.sched_getaffinity(0))})
-    mine.speed(texts[:64])
-    ours, peers = [], []
+    own_worker.speed(texts[:64])
+    own_runs, peers = [], []
     for _ in range(rounds):
-        ours.append(mine.speed(texts))
+        own_runs.append(own_worker.speed(texts))
         runs = []
         for threads in settings:
             theirs.extra = {"threads": threads}
             runs.append((*theirs.speed(texts), threads))
         peers.append(max(runs))
     return {
-        "ours": [round(one[0], 1) for one in ours],
-        "peer": [round(other[0], 1) for other in peers],
-        "ours_cpu_ms": [round(one[1], 1) for one in ours],
-        "peer_cpu_ms": [round(other[1], 1) for other in peers],
-        "peer_threads": [other[2] for other in peers],
-        "ratio": round(statistics.median(one[0] / other[0] for one, other in zip(ours, peers, strict=True)), 2),
-        "cpu_ratio": round(statistics.median(other[1] / one[1] for one, other in zip(ours, peers, strict=True)), 2),
+        "ours": [round(own_run[0], 1) for own_run in own_runs],
+        "peer": [round(peer_run[0], 1) for peer_run in peers],
+        "ours_cpu_ms": [round(own_run[1], 1) for own_run in own_runs],
+        "peer_cpu_ms": [round(peer_run[1], 1) for peer_run in peers],
+        "peer_threads": [peer_run[2] for peer_run in peers],
+        "ratio": round(
+            statistics.median(own_run[0] / peer_run[0] for own_run, peer_run in zip(own_runs, peers, strict=True)), 2
+        ),
+        "cpu_ratio": round(
+            statistics.median(peer_run[1] / own_run[1] for own_run, peer_run in zip(own_runs, peers, strict=True)), 2
+        ),
     }
 
 
-def cosine_of(ours: Any, theirs: Any) -> dict[str, float]:  # noqa: ANN401  # numpy
+def cosine_of(own_vectors: Any, theirs: Any) -> dict[str, float]:  # noqa: ANN401  # numpy
     """The cosine between the two vectors of each text: mean and least."""
-    cosines = (ours * theirs).sum(axis=1)
+    cosines = (own_vectors * theirs).sum(axis=1)
     return {"mean": round(float(cosines.mean()), 4), "min": round(float(cosines.min()), 4)}
 
 
-def retrieval(mine: Worker, theirs: Worker, folder: Path) -> dict[str, Any]:
+def retrieval(own_worker: Worker, theirs: Worker, folder: Path) -> dict[str, Any]:
     """NDCG@10 over the questions, each document one text; ours also with a document's windows, the best counting."""
     import numpy as np
 
     corpus, queries = lines(folder / "corpus.jsonl"), lines(folder / "queries.jsonl")
-    wanted: dict[str, dict[str, float]] = {}
+    relevance: dict[str, dict[str, float]] = {}
     for row in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         query, document, score = row.split("\t")
-        wanted.setdefault(query, {})[document] = float(score)
-    queries = [query for query in queries if query["_id"] in wanted]
+        relevance.setdefault(query, {})[document] = float(score)
+    queries = [query for query in queries if query["_id"] in relevance]
     whole = [f"{document['title']}\n{document['text']}" for document in corpus]
-    first = mine.ask(cut=whole)["texts"]
-    parts = mine.ask(windows=[(document["title"], document["text"]) for document in corpus])["windows"]
+    first = own_worker.ask(cut=whole)["texts"]
+    parts = own_worker.ask(windows=[(document["title"], document["text"]) for document in corpus])["windows"]
     owner = np.repeat(np.arange(len(corpus)), [len(windows) for windows in parts])
 
-    asked = [query["text"] for query in queries]
+    questions = [query["text"] for query in queries]
     ids = [document["_id"] for document in corpus]
-    our_questions = mine.vectors(asked, "question")
-    all_windows = our_questions @ mine.vectors([window for windows in parts for window in windows]).T
-    best = np.full((len(asked), len(corpus)), -1.0, dtype=np.float32)
+    our_questions = own_worker.vectors(questions, "question")
+    all_windows = our_questions @ own_worker.vectors([window for windows in parts for window in windows]).T
+    best = np.full((len(questions), len(corpus)), -1.0, dtype=np.float32)
     np.maximum.at(best.T, owner, all_windows.T)
-    our_documents, their_documents = mine.vectors(first), theirs.vectors(whole)
+    our_documents, their_documents = own_worker.vectors(first), theirs.vectors(whole)
     scores = {
-        "peer": theirs.vectors(asked) @ their_documents.T,
+        "peer": theirs.vectors(questions) @ their_documents.T,
         "ours_first_window": our_questions @ our_documents.T,
         "ours_all_windows": best,
     }
-    relevant = [wanted[query["_id"]] for query in queries]
-    made = {name: round(ndcg(matrix, ids, relevant), 4) for name, matrix in scores.items()}
+    relevant = [relevance[query["_id"]] for query in queries]
+    values = {name: round(ndcg(matrix, ids, relevant), 4) for name, matrix in scores.items()}
     sizes = {"documents": len(corpus), "windows": len(owner), "queries": len(queries)}
-    return made | sizes | {"cosine": cosine_of(our_documents, their_documents)}
+    return values | sizes | {"cosine": cosine_of(our_documents, their_documents)}
 
 
 def ndcg(scores: Any, ids: Sequence[str], relevant: Sequence[dict[str, float]]) -> float:  # noqa: ANN401  # numpy
@@ -216,9 +220,9 @@ def ndcg(scores: Any, ids: Sequence[str], relevant: Sequence[dict[str, float]]) 
 
     weights = 1 / np.log2(np.arange(DEPTH) + 2)
     total = 0.0
-    for row, wanted in zip(scores, relevant, strict=True):
-        gains = [wanted.get(ids[place], 0.0) for place in np.argsort(-row, kind="stable")[:DEPTH]]
-        ideal = sorted(wanted.values(), reverse=True)[:DEPTH]
+    for row, relevance_by_id in zip(scores, relevant, strict=True):
+        gains = [relevance_by_id.get(ids[place], 0.0) for place in np.argsort(-row, kind="stable")[:DEPTH]]
+        ideal = sorted(relevance_by_id.values(), reverse=True)[:DEPTH]
         total += float(np.dot(gains, weights) / np.dot(ideal, weights[: len(ideal)]))
     return total / len(relevant)
 
@@ -228,36 +232,36 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
 
 
-def table(made: dict[str, Any]) -> str:
+def table(figures: dict[str, Any]) -> str:
     """The figures as a Markdown table, each with its bar."""
-    speed, cosine, found = made["texts_a_second"], made["cosine"], made["ndcg_at_10"]
-    other = found["cosine"]
+    speed, cosine, ndcg_figures = figures["texts_a_second"], figures["cosine"], figures["ndcg_at_10"]
+    mixed = ndcg_figures["cosine"]
     least_most = [f"{min(values)}-{max(values)}" for values in (speed["ours"], speed["peer"])]
-    lost = found["peer"] - found["ours_first_window"]
+    lost = ndcg_figures["peer"] - ndcg_figures["ours_first_window"]
     rows = [
         ("texts a second, median", statistics.median(speed["ours"]), statistics.median(speed["peer"])),
         ("texts a second, least-most", *least_most),
         ("CPU ms a text, median", statistics.median(speed["ours_cpu_ms"]), statistics.median(speed["peer_cpu_ms"])),
-        (f"nDCG@{DEPTH}, first {WINDOW} pieces", found["ours_first_window"], found["peer"]),
-        (f"nDCG@{DEPTH}, all windows, best counts", found["ours_all_windows"], ""),
+        (f"nDCG@{DEPTH}, first {WINDOW} pieces", ndcg_figures["ours_first_window"], ndcg_figures["peer"]),
+        (f"nDCG@{DEPTH}, all windows, best counts", ndcg_figures["ours_all_windows"], ""),
     ]
     bars = [
         ("speed, median of the rounds' ratios", speed["ratio"], f"≥ {LEAST_RATIO}", speed["ratio"] >= LEAST_RATIO),
         ("CPU time, median of the rounds' ratios", speed["cpu_ratio"], "", True),
         ("mean cosine, chunks", cosine["mean"], f"≥ {LEAST_COSINE}", cosine["mean"] >= LEAST_COSINE),
         ("least cosine, chunks", cosine["min"], "", True),
-        ("mean cosine, documents", other["mean"], f"≥ {LEAST_COSINE}", other["mean"] >= LEAST_COSINE),
-        ("least cosine, documents", other["min"], "", True),
+        ("mean cosine, documents", mixed["mean"], f"≥ {LEAST_COSINE}", mixed["mean"] >= LEAST_COSINE),
+        ("least cosine, documents", mixed["min"], "", True),
         (f"nDCG@{DEPTH} lost, same pieces", round(lost, 4), f"≤ {MOST_LOST}", lost <= MOST_LOST),
     ]
     text = ["| | Lectern | sentence-transformers |", "|---|---|---|"]
-    text += [f"| {name} | {one} | {other} |" for name, one, other in rows]
+    text += [f"| {name} | {own_value} | {peer_value} |" for name, own_value, peer_value in rows]
     text += ["", "| | | bar | |", "|---|---|---|---|"]
     text += [
         f"| {name} | {value} | {bar} | {('met' if met else 'MISSED') if bar else ''} |"
         for name, value, bar, met in bars
     ]
-    made["met"] = all(met for *_, met in bars)
+    figures["met"] = all(met for *_, met in bars)
     return "\n".join(text)
 
 
@@ -272,24 +276,24 @@ def main() -> int:
     options = parser.parse_args()
     if not options.peer_python:
         parser.error("--peer-python or LECTERN_PEER_PYTHON must name a Python that has sentence-transformers")
-    mine, theirs = Worker(sys.executable, "ours"), Worker(options.peer_python, "peer", threads=1)
-    texts = mine.ask(cut=chunks(options.book))["texts"]
-    made: dict[str, Any] = {
+    own_worker, theirs = Worker(sys.executable, "ours"), Worker(options.peer_python, "peer", threads=1)
+    texts = own_worker.ask(cut=chunks(options.book))["texts"]
+    figures: dict[str, Any] = {
         "chunks": len(texts),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "versions": {name: metadata.version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
         | theirs.ask(texts=texts[:1])["versions"],
-        "texts_a_second": throughput(mine, theirs, texts, options.rounds),
-        "cosine": cosine_of(mine.vectors(texts), theirs.vectors(texts)),
-        "ndcg_at_10": retrieval(mine, theirs, options.questions),
+        "texts_a_second": throughput(own_worker, theirs, texts, options.rounds),
+        "cosine": cosine_of(own_worker.vectors(texts), theirs.vectors(texts)),
+        "ndcg_at_10": retrieval(own_worker, theirs, options.questions),
     }
-    mine.process.communicate()  # no more requests
+    own_worker.process.communicate()  # no more requests
     theirs.process.communicate()
-    print(f"{len(texts)} chunks, {options.rounds} rounds, {made['cores']} cores\n\n{table(made)}")
+    print(f"{len(texts)} chunks, {options.rounds} rounds, {figures['cores']} cores\n\n{table(figures)}")
     if options.json:
-        options.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
-    return 0 if made["met"] else 1
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return 0 if figures["met"] else 1
 
 
 if __name__ == "__main__":

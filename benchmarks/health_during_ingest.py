@@ -52,7 +52,7 @@ class QuickEmbedder(LocalEmbedder):
         """A direction for every text, the same at every time."""
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) for text in texts]
         raw = [np.random.default_rng(seed).standard_normal(DIMENSIONS) for seed in seeds]
-        return [(one / np.linalg.norm(one)).tolist() for one in raw]
+        return [(vector / np.linalg.norm(vector)).tolist() for vector in raw]
 
 
 def write_book(folder: Path, chunks: int, seed: int = 1) -> None:
@@ -69,16 +69,16 @@ def write_book(folder: Path, chunks: int, seed: int = 1) -> None:
         file.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-async def probe(client: httpx.AsyncClient, until: asyncio.Event, taken: list[float]) -> None:
+async def probe(client: httpx.AsyncClient, until: asyncio.Event, latencies: list[float]) -> None:
     """Ask on schedule until told to stop; milliseconds from the moment that each was due."""
-    begun, asking = time.perf_counter(), set[asyncio.Task[None]]()
+    start_time, asking = time.perf_counter(), set[asyncio.Task[None]]()
 
     async def ask(due: float) -> None:
         (await client.get("/health/live")).raise_for_status()
-        taken.append((time.perf_counter() - due) * 1000)
+        latencies.append((time.perf_counter() - due) * 1000)
 
     for number in range(sys.maxsize):
-        due = begun + number / RATE
+        due = start_time + number / RATE
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         if until.is_set():
             break
@@ -88,9 +88,9 @@ async def probe(client: httpx.AsyncClient, until: asyncio.Event, taken: list[flo
     await asyncio.gather(*asking)
 
 
-def figures(taken: Sequence[float]) -> dict[str, float]:
+def figures(latencies: Sequence[float]) -> dict[str, float]:
     """What is said of some probes."""
-    rows = sorted(taken)
+    rows = sorted(latencies)
     at = {name: rows[min(len(rows) - 1, int(len(rows) * share))] for name, share in (("p50", 0.5), ("p99", 0.99))}
     return {"probes": len(rows), **{name: round(value, 1) for name, value in at.items()}, "max": round(rows[-1], 1)}
 
@@ -115,8 +115,10 @@ async def measure(address: str, source: str) -> dict[str, Any]:
         stop.set()
         await probing
     assert job["status"] == "completed", job
-    shown = {name: job[name] for name in ("duration_seconds", "chunks_created", "chunks_embedded", "stage_seconds")}
-    return {"idle": figures(idle), "ingesting": figures(busy), "job": shown}
+    job_figures = {
+        name: job[name] for name in ("duration_seconds", "chunks_created", "chunks_embedded", "stage_seconds")
+    }
+    return {"idle": figures(idle), "ingesting": figures(busy), "job": job_figures}
 
 
 def serve_quick() -> None:
@@ -147,20 +149,22 @@ def main() -> int:
         server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout is not None
-            found = next(match for line in server.stdout if (match := re.search(r"http://[^/\s]+", line)))
-            said = asyncio.run(measure(found.group(), "made-up"))
+            address_match = next(match for line in server.stdout if (match := re.search(r"http://[^/\s]+", line)))
+            figures = asyncio.run(measure(address_match.group(), "made-up"))
         finally:
             server.send_signal(2)
             server.wait(30)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    said |= {"cores": cores, "load_before": round(load, 2), "python": platform.python_version()}
-    said["embedder"] = "made-up vectors" if options.quick else "local model"
-    said["passed"] = said["ingesting"]["p99"] <= MOST_P99 and said["ingesting"]["max"] <= MOST
-    print(json.dumps(said, indent=2))
-    print(f"/health/live at {RATE:g} Hz: {'within' if said['passed'] else 'OVER'} p99 {MOST_P99:g} ms, max {MOST:g} ms")
+    figures |= {"cores": cores, "load_before": round(load, 2), "python": platform.python_version()}
+    figures["embedder"] = "made-up vectors" if options.quick else "local model"
+    figures["passed"] = figures["ingesting"]["p99"] <= MOST_P99 and figures["ingesting"]["max"] <= MOST
+    print(json.dumps(figures, indent=2))
+    print(
+        f"/health/live at {RATE:g} Hz: {'within' if figures['passed'] else 'OVER'} p99 {MOST_P99:g} ms, max {MOST:g} ms"
+    )
     if options.json:
-        options.json.write_text(json.dumps(said), encoding="utf-8")
-    return 0 if said["passed"] else 1
+        options.json.write_text(json.dumps(figures), encoding="utf-8")
+    return 0 if figures["passed"] else 1
 
 
 if __name__ == "__main__":

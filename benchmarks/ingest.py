@@ -46,22 +46,22 @@ def lectern_ingest(book: Path, home: Path, alone: bool) -> Ran:
     """`lectern ingest`, as a person would say it."""
     command = Path(sys.executable).parent / "lectern"
     ran = run([command, "ingest", book, "--json"], alone=alone, LECTERN_HOME=str(home))
-    assert not ran.said["files_failed"], ran.said["errors"]
+    assert not ran.output["files_failed"], ran.output["errors"]
     return ran
 
 
-def ours(book: Path, store: Path, alone: bool) -> dict[str, Any]:
+def run_lectern(book: Path, store: Path, alone: bool) -> dict[str, Any]:
     """One ingestion by Lectern."""
     ran = lectern_ingest(book, store, alone)
     return {
         "whole_seconds": round(ran.seconds, 3),
-        "seconds": ran.said["duration_seconds"],
-        "stage_seconds": ran.said["stage_seconds"],
-        "files": ran.said["files_discovered"],
-        "chunks": ran.said["chunks_created"],
-        "windows": ran.said["chunks_embedded"],
+        "seconds": ran.output["duration_seconds"],
+        "stage_seconds": ran.output["stage_seconds"],
+        "files": ran.output["files_discovered"],
+        "chunks": ran.output["chunks_created"],
+        "windows": ran.output["chunks_embedded"],
         "peak_mib": ran.peak_mib,
-        "others": ran.others,
+        "others": ran.other_cores,
     }
 
 
@@ -71,7 +71,7 @@ def theirs(name: str, python: Path) -> Ingest:
     def ingest(book: Path, store: Path, alone: bool) -> dict[str, Any]:
         program = HERE / "peers" / f"{name}_ingest.py"
         ran = run([python, program, store, "--book", book, "--begun", str(time.time())], alone=alone)
-        return ran.said | {"others": ran.others}
+        return ran.output | {"others": ran.other_cores}
 
     return ingest
 
@@ -85,13 +85,13 @@ def compare(
     shutil.copy(min(files_of(book), key=lambda file: file.stat().st_size), small)
     for name, ingest in systems.items():
         ingest(small, folder / f"{name}-warm", False)
-    made: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
+    runs_by_system: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
     for number in range(rounds):
         for name in list(systems)[:: 1 if number % 2 == 0 else -1]:
-            made[name].append(undisturbed(partial(fresh, systems[name], book, folder / name), tries))
-            told = made[name][-1]
-            say(f"round {number + 1}: {name} {told['whole_seconds']:.1f} s, others {told['others']} cores")
-    return made
+            runs_by_system[name].append(undisturbed(partial(fresh, systems[name], book, folder / name), tries))
+            last_run = runs_by_system[name][-1]
+            say(f"round {number + 1}: {name} {last_run['whole_seconds']:.1f} s, others {last_run['others']} cores")
+    return runs_by_system
 
 
 def fresh(ingest: Ingest, book: Path, store: Path, alone: bool) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def ask(pythons: dict[str, Path], folder: Path, queries: Path, tries: int) -> di
         command = [pythons[name], program, folder / name, "--queries", queries, "--begun", str(time.time())]
         ran = run(command, alone=alone)
         say(f"search: {name} {ran.said['search_p50_ms']} ms, others {ran.others} cores")
-        return ran.said | {"others": ran.others}
+        return ran.output | {"others": ran.other_cores}
 
     return {name: undisturbed(partial(search, name), tries) for name in pythons}
 
@@ -116,11 +116,11 @@ def ask(pythons: dict[str, Path], folder: Path, queries: Path, tries: int) -> di
 def again(book: Path, home: Path, alone: bool) -> dict[str, Any]:
     """An unchanged book, several times."""
     runs = [lectern_ingest(book, home, alone) for _ in range(AGAIN)]
-    assert all(ran.said["chunks_embedded"] == 0 == ran.said["files_processed"] for ran in runs)
+    assert all(ran.output["chunks_embedded"] == 0 == ran.output["files_processed"] for ran in runs)
     return {
         "whole_seconds": [round(ran.seconds, 3) for ran in runs],
-        "seconds": [ran.said["duration_seconds"] for ran in runs],
-        "others": max(ran.others or 0 for ran in runs),
+        "seconds": [ran.output["duration_seconds"] for ran in runs],
+        "others": max(ran.other_cores or 0 for ran in runs),
     }
 
 
@@ -129,36 +129,36 @@ def touch(source: Path, folder: Path, files: int, alone: bool) -> dict[str, Any]
     book, home = folder / "many", folder / "many-home"
     shutil.rmtree(home, ignore_errors=True)
     shutil.rmtree(book, ignore_errors=True)
-    written = many_lessons(source, book, files)
+    lesson_count = many_lessons(source, book, files)
     full = lectern_ingest(book, home, alone)
     say(f"{files} files: {full.seconds:.1f} s, others {full.others} cores")
     few, runs = max(1, round(files * SHARE)), []
     for number in range(TOUCHES):
-        for file in written[number :: files // few][:few]:
+        for file in lesson_count[number :: files // few][:few]:
             with file.open("a", encoding="utf-8") as text:
                 text.write(f"\nEdition {number + 2} adds a sentence to this lesson.\n")
         runs.append(lectern_ingest(book, home, alone))
-        assert runs[-1].said["files_processed"] == few, runs[-1].said
+        assert runs[-1].output["files_processed"] == few, runs[-1].output
         say(f"{few} of them touched: {runs[-1].seconds:.2f} s, others {runs[-1].others} cores")
     return {
-        "files": full.said["files_discovered"],
-        "chunks": full.said["chunks_created"],
+        "files": full.output["files_discovered"],
+        "chunks": full.output["chunks_created"],
         "full_seconds": round(full.seconds, 2),
-        "full_stage_seconds": full.said["stage_seconds"],
+        "full_stage_seconds": full.output["stage_seconds"],
         "full_peak_mib": full.peak_mib,
         "touched": few,
         "touched_seconds": [round(ran.seconds, 3) for ran in runs],
-        "touched_job_seconds": [ran.said["duration_seconds"] for ran in runs],
-        "touched_stage_seconds": [ran.said["stage_seconds"] for ran in runs],
+        "touched_job_seconds": [ran.output["duration_seconds"] for ran in runs],
+        "touched_stage_seconds": [ran.output["stage_seconds"] for ran in runs],
         "unchanged_seconds": round(lectern_ingest(book, home, alone).seconds, 3),
         "share": round(statistics.median(ran.seconds for ran in runs) / full.seconds, 4),
-        "others": max(ran.others or 0 for ran in (full, *runs)),
+        "others": max(ran.other_cores or 0 for ran in (full, *runs)),
     }
 
 
 def many_lessons(source: Path, book: Path, files: int) -> list[Path]:
     """A book of many one-chunk lessons, made of another's paragraphs; no two are alike, for each has its title."""
-    dice, written = random.Random(0), []
+    dice, lessons_written = random.Random(0), []
     paragraphs = [part for file in files_of(source) for part in prose(file.read_text(encoding="utf-8"))]
     for number in range(files):
         words, body = 0, []
@@ -170,8 +170,8 @@ def many_lessons(source: Path, book: Path, files: int) -> list[Path]:
         file.parent.mkdir(parents=True, exist_ok=True)
         title = f"Lesson {number + 1} of {files}"
         file.write_text(f"---\ntitle: {title}\n---\n\n# {title}\n\n" + "\n\n".join(body) + "\n", encoding="utf-8")
-        written.append(file)
-    return written
+        lessons_written.append(file)
+    return lessons_written
 
 
 def prose(text: str) -> list[str]:
@@ -186,28 +186,37 @@ def files_of(book: Path) -> list[Path]:
     return sorted(path for path in book.rglob("*.md*") if path.suffix in {".md", ".mdx"})
 
 
-def ratios(made: dict[str, list[dict[str, Any]]], figure: str) -> dict[str, float]:
+def ratios(runs_by_system: dict[str, list[dict[str, Any]]], figure: str) -> dict[str, float]:
     """How many times longer each peer takes: the median of the rounds' ratios."""
-    mine = made[LECTERN]
+    own_runs = runs_by_system[LECTERN]
     return {
-        name: round(statistics.median(one[figure] / own[figure] for one, own in zip(runs, mine, strict=True)), 2)
-        for name, runs in made.items()
+        name: round(
+            statistics.median(
+                peer_run[figure] / own_run[figure] for peer_run, own_run in zip(runs, own_runs, strict=True)
+            ),
+            2,
+        )
+        for name, runs in runs_by_system.items()
     }
 
 
-def table(made: dict[str, Any]) -> str:
+def table(figures: dict[str, Any]) -> str:
     """The systems side by side."""
-    runs, asked = made["systems"], made.get("search", {})
+    runs, searches = figures["systems"], figures.get("search", {})
     whole, work = ratios(runs, "whole_seconds"), ratios(runs, "seconds")
     head = "whole, s|times ours|work alone, s|times ours|chunks|pieces read|peak, MiB|on disk, MiB"
     head += "|first answer, s|search p50, ms|p99"
     lines = ["| | " + head.replace("|", " | ") + " |", "|---|" + "---:|" * 11]
     for name, rows in runs.items():
-        said = rows[-1] | asked.get(name, {})
-        cells = [middle(rows, "whole_seconds"), whole[name], middle(rows, "seconds"), work[name], said["chunks"]]
-        read = said.get("pieces_read")
-        cells += [f"{read:,} of {said['pieces']:,}" if read else "", middle(rows, "peak_mib"), said["disk_mib"]]
-        cells += [said.get(key, "") for key in ("first_answer_seconds", "search_p50_ms", "search_p99_ms")]
+        row_figures = rows[-1] | searches.get(name, {})
+        cells = [middle(rows, "whole_seconds"), whole[name], middle(rows, "seconds"), work[name], row_figures["chunks"]]
+        read = row_figures.get("pieces_read")
+        cells += [
+            f"{read:,} of {row_figures['pieces']:,}" if read else "",
+            middle(rows, "peak_mib"),
+            row_figures["disk_mib"],
+        ]
+        cells += [row_figures.get(key, "") for key in ("first_answer_seconds", "search_p50_ms", "search_p99_ms")]
         lines.append(f"| {name} | " + " | ".join(str(cell) for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -217,26 +226,28 @@ def middle(rows: Sequence[dict[str, Any]], figure: str) -> float:
     return round(statistics.median(row[figure] for row in rows), 2)
 
 
-def bars(made: dict[str, Any]) -> str:
+def bars(figures: dict[str, Any]) -> str:
     """What was to be reached, and whether it was."""
-    found: list[tuple[str, float, str, bool]] = []
-    if peers := [name for name in made.get("systems", {}) if name != LECTERN]:
+    bars_found: list[tuple[str, float, str, bool]] = []
+    if peers := [name for name in figures.get("systems", {}) if name != LECTERN]:
         for label, figure in (("whole process", "whole_seconds"), ("work alone", "seconds")):
-            ratio = min(ratios(made["systems"], figure)[name] for name in peers)
-            found.append((f"fastest peer's time to ours, {label}", ratio, f"≥ {LEAST_RATIO:g}", ratio >= LEAST_RATIO))
-    if peers and (asked := made.get("search")):
-        ratio = round(min(asked[name]["search_p50_ms"] for name in peers) / asked[LECTERN]["search_p50_ms"], 2)
-        found.append(("fastest peer's search p50 to ours", ratio, f"≥ {LEAST_SEARCH:g}", ratio >= LEAST_SEARCH))
-    if unchanged := made.get("unchanged"):
+            ratio = min(ratios(figures["systems"], figure)[name] for name in peers)
+            bars_found.append(
+                (f"fastest peer's time to ours, {label}", ratio, f"≥ {LEAST_RATIO:g}", ratio >= LEAST_RATIO)
+            )
+    if peers and (searches := figures.get("search")):
+        ratio = round(min(searches[name]["search_p50_ms"] for name in peers) / searches[LECTERN]["search_p50_ms"], 2)
+        bars_found.append(("fastest peer's search p50 to ours", ratio, f"≥ {LEAST_SEARCH:g}", ratio >= LEAST_SEARCH))
+    if unchanged := figures.get("unchanged"):
         for label, figure in (("whole process", "whole_seconds"), ("work alone", "seconds")):
             took = statistics.median(unchanged[figure])
-            found.append((f"unchanged book, {label}, s", took, f"< {MOST_UNCHANGED:g}", took < MOST_UNCHANGED))
-    if touched := made.get("touched"):
+            bars_found.append((f"unchanged book, {label}, s", took, f"< {MOST_UNCHANGED:g}", took < MOST_UNCHANGED))
+    if touched := figures.get("touched"):
         share = touched["share"]
         label = f"{touched['touched']} of {touched['files']} files touched, share of a full ingest"
-        found.append((label, share, f"≤ {MOST_SHARE:g}", share <= MOST_SHARE))
-    made["met"] = all(met for *_, met in found)
-    rows = [f"| {name} | {value} | {bar} | {'met' if met else 'MISSED'} |" for name, value, bar, met in found]
+        bars_found.append((label, share, f"≤ {MOST_SHARE:g}", share <= MOST_SHARE))
+    figures["met"] = all(met for *_, met in bars_found)
+    rows = [f"| {name} | {value} | {bar} | {'met' if met else 'MISSED'} |" for name, value, bar, met in bars_found]
     return "\n".join(["| | | bar | |", "|---|---:|---:|---|", *rows])
 
 
@@ -260,14 +271,14 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     """Compare; the exit code says whether all bars were met."""
-    wanted = options()
-    book = wanted.book.resolve()
+    arguments = options()
+    book = arguments.book.resolve()
     pythons = {LECTERN: Path(sys.executable)}
-    if wanted.venvs:
-        pythons |= {name: environment(wanted.venvs / name, packages) for name, packages in PEERS.items()}
-    systems = {name: ours if name == LECTERN else theirs(name, python) for name, python in pythons.items()}
-    made: dict[str, Any] = {
-        "rounds": wanted.rounds,
+    if arguments.venvs:
+        pythons |= {name: environment(arguments.venvs / name, packages) for name, packages in PEERS.items()}
+    systems = {name: run_lectern if name == LECTERN else theirs(name, python) for name, python in pythons.items()}
+    figures: dict[str, Any] = {
+        "rounds": arguments.rounds,
         "cores": len(os.sched_getaffinity(0)),
         "machine": platform.machine(),
         "python": platform.python_version(),
@@ -275,16 +286,16 @@ def main() -> int:
     }
     with tempfile.TemporaryDirectory(prefix="lectern-ingest-") as temporary:
         folder = Path(temporary)
-        made["systems"] = compare(systems, book, folder, wanted.rounds, wanted.tries)
-        if wanted.queries:
-            made["search"] = ask(pythons, folder, wanted.queries.resolve(), wanted.tries)
-        made["unchanged"] = undisturbed(partial(again, book, folder / LECTERN), wanted.tries)
-        if wanted.files:
-            made["touched"] = undisturbed(partial(touch, book, folder, wanted.files), wanted.tries)
-    print(f"{table(made)}\n\n{bars(made)}")
-    if wanted.json:
-        wanted.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
-    return 0 if made["met"] else 1
+        figures["systems"] = compare(systems, book, folder, arguments.rounds, arguments.tries)
+        if arguments.queries:
+            figures["search"] = ask(pythons, folder, arguments.queries.resolve(), arguments.tries)
+        figures["unchanged"] = undisturbed(partial(again, book, folder / LECTERN), arguments.tries)
+        if arguments.files:
+            figures["touched"] = undisturbed(partial(touch, book, folder, arguments.files), arguments.tries)
+    print(f"{table(figures)}\n\n{bars(figures)}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return 0 if figures["met"] else 1
 
 
 if __name__ == "__main__":

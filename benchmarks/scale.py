@@ -50,8 +50,8 @@ def lessons(count: int) -> Iterator[list[Any]]:
         vectors = unit(dice.standard_normal((int(windows.sum()), DIMENSIONS)))
         ends = windows.cumsum()
         yield [
-            chunk(number, place, text, vectors[end - held : end].tolist())
-            for place, (text, held, end) in enumerate(zip(words, windows, ends, strict=True))
+            chunk(number, place, text, vectors[end - window : end].tolist())
+            for place, (text, window, end) in enumerate(zip(words, windows, ends, strict=True))
         ]
 
 
@@ -69,7 +69,7 @@ def chunk(number: int, place: int, text: str, vectors: list[list[float]]) -> Any
 
     home = LessonPlace(book_id=BOOK, module=f"module-{number % 8}", chapter=number % 40, lesson=number)
     digest = content_hash(text)
-    made = Chunk(
+    new_chunk = Chunk(
         id=chunk_id(home, digest),
         text=text,
         book_id=BOOK,
@@ -104,7 +104,7 @@ def chunk(number: int, place: int, text: str, vectors: list[list[float]]) -> Any
     )
     now = "2000-01-01T00:00:00.000Z"
     stamp = Stamp(version=1, created_at=now, updated_at=now, embedded_at=now, embedding_model="synthetic")
-    return IndexedChunk(stored=StampedChunk(chunk=made, stamp=stamp), vectors=tuple(vectors))
+    return IndexedChunk(stored=StampedChunk(chunk=new_chunk, stamp=stamp), vectors=tuple(vectors))
 
 
 async def fill(folder: Path, count: int) -> dict[str, Any]:
@@ -115,11 +115,11 @@ async def fill(folder: Path, count: int) -> dict[str, Any]:
     async def commit() -> None:  # the ledger's part, which is not measured here
         return
 
-    took, generation, made = 0.0, 0, lessons(count)
+    took, generation, chunks_made = 0.0, 0, lessons(count)
     next(lessons(1))  # imports
     before = peak_mib()
     async with open_edge_index(folder, COLLECTION, DIMENSIONS) as index:
-        while batch := [lesson for _, lesson in zip(range(LESSONS_A_BATCH), made, strict=False)]:
+        while batch := [lesson for _, lesson in zip(range(LESSONS_A_BATCH), chunks_made, strict=False)]:
             changes = [Change(put=tuple(lesson), drop=(), language="en") for lesson in batch]
             generation += 1
             start = time.perf_counter()
@@ -146,7 +146,7 @@ async def search(folder: Path, count: int) -> dict[str, Any]:
     everything = ChunkFilter(book_id=BOOK)
     part = ChunkFilter(book_id=BOOK, max_tier=2, chapter_min=0, chapter_max=29, levels=frozenset({"A1", "A2"}))
     dice = np.random.default_rng(1)
-    asked = [
+    queries = [
         (vector.tolist(), " ".join(f"word{rank}" for rank in (VOCABULARY ** dice.random(6)).astype(int)))
         for vector in unit(dice.standard_normal((QUERIES, DIMENSIONS)))
     ]
@@ -154,26 +154,26 @@ async def search(folder: Path, count: int) -> dict[str, Any]:
     start = time.perf_counter()
     async with open_edge_index(folder, COLLECTION, None) as index:
         opened = time.perf_counter() - start
-        held = await index.read(lambda view: view.count(everything))
-        assert held == count, f"{held} chunks where {count} were put"
-        made: dict[str, Any] = {"in_part": await index.read(lambda view: view.count(part))}
+        count_stored = await index.read(lambda view: view.count(everything))
+        assert count_stored == count, f"{count_stored} chunks where {count} were put"
+        figures: dict[str, Any] = {"in_part": await index.read(lambda view: view.count(part))}
         for name, where in (("whole", everything), ("part", part)):
-            times = await _times(index, asked, where)
-            made |= {f"find_{name}_p{percent}_ms": round(percentile(times, percent), 2) for percent in (50, 99)}
-    return made | {"open_seconds": round(opened, 3), "search_peak_mib": peak_mib(), "search_peak_mib_before": before}
+            times = await _times(index, queries, where)
+            figures |= {f"find_{name}_p{percent}_ms": round(percentile(times, percent), 2) for percent in (50, 99)}
+    return figures | {"open_seconds": round(opened, 3), "search_peak_mib": peak_mib(), "search_peak_mib_before": before}
 
 
-async def _times(index: Any, asked: Sequence[tuple[list[float], str]], where: Any) -> list[float]:  # noqa: ANN401  # lectern is imported in the child
+async def _times(index: Any, queries: Sequence[tuple[list[float], str]], where: Any) -> list[float]:  # noqa: ANN401  # lectern is imported in the child
     """Milliseconds of each search, after ten that are not counted."""
     times = []
-    for number, (vector, text) in enumerate([*asked[:10], *asked]):
+    for number, (vector, text) in enumerate([*queries[:10], *queries]):
         start = time.perf_counter()
-        found = await index.read(
+        results = await index.read(
             lambda view, vector=vector, text=text: view.find(vector, text, language="en", where=where, limit=CANDIDATES)
         )
-        if number >= len(asked[:10]):
+        if number >= len(queries[:10]):
             times.append((time.perf_counter() - start) * 1000)
-        assert found
+        assert results
     return times
 
 
@@ -182,12 +182,12 @@ async def _times(index: Any, asked: Sequence[tuple[list[float], str]], where: An
 
 def measure(count: int) -> dict[str, Any]:
     """Fill and search at one size, in two processes."""
-    made: dict[str, Any] = {"chunks": count}
+    figures: dict[str, Any] = {"chunks": count}
     with tempfile.TemporaryDirectory(prefix="lectern-scale-") as folder:
         for work in ("fill", "search"):
             ran = run([sys.executable, Path(__file__).absolute(), "--work", work, "--folder", folder, str(count)])
-            made |= ran.said | {f"{work}_others": ran.others}
-    return made
+            figures |= ran.output | {f"{work}_others": ran.other_cores}
+    return figures
 
 
 COLUMNS = {
@@ -222,15 +222,15 @@ PANELS = (
         (("find_whole_p50_ms", "p50"), ("find_whole_p99_ms", "p99"), ("find_part_p50_ms", "filtered")),
     ),
 )
-WIDTH, HEIGHT, LEFT, TOP, INNER_WIDTH, INNER_HEIGHT = 380, 260, 60, 44, 290, 160
+WIDTH, HEIGHT, MARGIN_LEFT, TOP, INNER_WIDTH, INNER_HEIGHT = 380, 260, 60, 44, 290, 160
 COLOURS = ("#1f6feb", "#d4622a", "#2da44e")
 
 
 def chart(rows: Sequence[dict[str, Any]]) -> str:
     """The figures as an SVG, a panel each; its colours are seen on light and dark pages."""
     panels = "\n".join(
-        f'<g transform="translate({place % 2 * WIDTH},{place // 2 * HEIGHT})">\n{panel(rows, *what)}\n</g>'
-        for place, what in enumerate(PANELS)
+        f'<g transform="translate({place % 2 * WIDTH},{place // 2 * HEIGHT})">\n{panel(rows, *panel_title)}\n</g>'
+        for place, panel_title in enumerate(PANELS)
     )
     counts = ", ".join(f"{row['chunks']:,}" for row in rows)
     size = f'viewBox="0 0 {2 * WIDTH} {2 * HEIGHT}" width="{2 * WIDTH}" height="{2 * HEIGHT}"'
@@ -247,25 +247,27 @@ def panel(rows: Sequence[dict[str, Any]], title: str, measure_of: str, lines: Se
     bottom = TOP + INNER_HEIGHT
 
     def spot(row: dict[str, Any], name: str) -> tuple[float, float]:
-        return LEFT + INNER_WIDTH * row["chunks"] / most_x, bottom - INNER_HEIGHT * row[name] / most_y
+        return MARGIN_LEFT + INNER_WIDTH * row["chunks"] / most_x, bottom - INNER_HEIGHT * row[name] / most_y
 
-    made = [f'<text x="{LEFT}" y="20" font-weight="bold" fill="#24292f">{title}, {measure_of}</text>']
+    elements = [f'<text x="{MARGIN_LEFT}" y="20" font-weight="bold" fill="#24292f">{title}, {measure_of}</text>']
     for step in range(5):
         y, value = bottom - INNER_HEIGHT * step / 4, most_y * step / 4
-        made.append(f'<path d="M{LEFT} {y:.1f}h{INNER_WIDTH}" stroke="#d0d7de"/>')
-        made.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="#57606a">{value:,.0f}</text>')
+        elements.append(f'<path d="M{MARGIN_LEFT} {y:.1f}h{INNER_WIDTH}" stroke="#d0d7de"/>')
+        elements.append(
+            f'<text x="{MARGIN_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="#57606a">{value:,.0f}</text>'
+        )
     for row in rows:
         x, _ = spot(row, lines[0][0])
         label = f"{row['chunks'] // 1000} k"
-        made.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="#57606a">{label}</text>')
+        elements.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="#57606a">{label}</text>')
     for place, ((name, label), colour) in enumerate(zip(lines, COLOURS, strict=False)):
         spots = [spot(row, name) for row in rows]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
-        made.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        made += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in spots]
-        x = LEFT + 8 + place * 80
-        made.append(f'<text x="{x}" y="{TOP - 8}" fill="{colour}">● {label}</text>')
-    return "\n".join(made)
+        elements.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        elements += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in spots]
+        x = MARGIN_LEFT + 8 + place * 80
+        elements.append(f'<text x="{x}" y="{TOP - 8}" fill="{colour}">● {label}</text>')
+    return "\n".join(elements)
 
 
 def main() -> None:
@@ -282,7 +284,7 @@ def main() -> None:
         print(json.dumps(asyncio.run(work(options.folder, options.sizes[0]))))
         return
     rows = [measure(count) for count in sorted(options.sizes)]
-    made = {
+    figures = {
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "versions": {name: metadata.version(name) for name in ("lectern", "qdrant-edge-py", "numpy")},
@@ -291,7 +293,7 @@ def main() -> None:
     }
     print(table(rows))
     if options.json:
-        options.json.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     if options.chart:
         options.chart.write_text(chart(rows), encoding="utf-8")
 

@@ -30,22 +30,22 @@ def watched(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
     """The same, its time written down."""
 
     @functools.wraps(work)
-    async def waited(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # whatever it takes and gives
-        begun = time.perf_counter()
+    async def waited(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401  # whatever it takes and gives
+        start_time = time.perf_counter()
         try:
-            return await work(*arguments, **named)
+            return await work(*arguments, **options)
         finally:
-            SPENT[name] += (time.perf_counter() - begun) * 1000
+            SPENT[name] += (time.perf_counter() - start_time) * 1000
 
     @functools.wraps(work)
-    def done(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # as above
-        begun = time.perf_counter()
+    def timed_call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401  # as above
+        start_time = time.perf_counter()
         try:
-            return work(*arguments, **named)
+            return work(*arguments, **options)
         finally:
-            SPENT[name] += (time.perf_counter() - begun) * 1000
+            SPENT[name] += (time.perf_counter() - start_time) * 1000
 
-    return waited if asyncio.iscoroutinefunction(work) else done
+    return waited if asyncio.iscoroutinefunction(work) else timed_call
 
 
 async def main(home: Path, questions: list[str]) -> None:
@@ -65,9 +65,9 @@ async def main(home: Path, questions: list[str]) -> None:
         await lectern.search(questions[0])
         for question in questions:
             SPENT.clear()
-            begun = time.perf_counter()
+            start_time = time.perf_counter()
             await lectern.search(question, limit=LIMIT)
-            rows["all of it"].append((time.perf_counter() - begun) * 1000)
+            rows["all of it"].append((time.perf_counter() - start_time) * 1000)
             for name, spent in SPENT.items():
                 rows[name].append(spent)
     print("| stage | p50, ms |\n|---|---:|")

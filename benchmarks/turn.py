@@ -24,16 +24,18 @@ from lectern.domain.replies import Answer
 from lectern.app.settings import Settings
 from lectern.app.lectern import Lectern
 from lectern.app.open import open_lectern
-from tests.fakeai import Said, Step, fake_ai
+from tests.fakeai import ScriptedReply, Step, fake_ai
 
 QUESTIONS = 200
 
 
-def first_sentence(body: dict[str, Any]) -> Said:
+def first_sentence(body: dict[str, Any]) -> ScriptedReply:
     """A model that quotes the first passage."""
-    found = [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
-    lines = [line for line in found[-1]["results"][0]["chunk_text"].splitlines() if line[:1].isalpha()] or ["Nothing."]
-    return Said(text=f"{lines[0]} [1]")
+    outputs = [json.loads(message["content"]) for message in body["messages"] if message["role"] == "tool"]
+    lines = [line for line in outputs[-1]["results"][0]["chunk_text"].splitlines() if line[:1].isalpha()] or [
+        "Nothing."
+    ]
+    return ScriptedReply(text=f"{lines[0]} [1]")
 
 
 async def streamed(lectern: Lectern, question: str) -> None:
@@ -69,8 +71,8 @@ async def main(home: Path, questions: list[str]) -> None:
 
 async def timed(work: Any) -> tuple[Any, float]:  # noqa: ANN401  # whatever is awaited
     """The result, and how many milliseconds it took."""
-    begun = time.perf_counter()
-    return await work, (time.perf_counter() - begun) * 1000
+    start_time = time.perf_counter()
+    return await work, (time.perf_counter() - start_time) * 1000
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class BookQuestion:
 
 def by_book(part: str) -> dict[str, list[BookQuestion]]:
     """The questions of a part, `fitted` or `reported`, by the book's folder."""
-    found: dict[str, list[BookQuestion]] = {}
+    questions_by_book: dict[str, list[BookQuestion]] = {}
     for line in map(json.loads, FILE.read_text(encoding="utf-8").splitlines()):
         if line["part"] == part:
             answer = ""
@@ -36,8 +36,8 @@ def by_book(part: str) -> dict[str, list[BookQuestion]]:
                 raw = (_folder(line["book"]) / line["file"]).read_bytes().decode("utf-8")
                 answer = raw[line["start"] : line["end"]].strip().strip("|").strip()
             question = BookQuestion(line["text"], line["answerable"], answer)
-            found.setdefault(line["book"], []).append(question)
-    return found
+            questions_by_book.setdefault(line["book"], []).append(question)
+    return questions_by_book
 
 
 @contextmanager

@@ -49,9 +49,9 @@ async def measured(data: Path, rules: ReadingRules) -> tuple[Run, Run]:
         return cut, await evaluate("retrieval", [load_set(data / "qa-physai")], context)
 
 
-def row(name: str, cut: Run, found: Run) -> str:
+def row(name: str, cut: Run, retrieval_run: Run) -> str:
     """One line of the table."""
-    [chunking], [retrieval] = cut.sets, found.sets
+    [chunking], [retrieval] = cut.sets, retrieval_run.sets
     top, ideal = chunking.modes["hybrid"].figures(), chunking.modes["ideal"].figures()
     last, lessons = chunking.modes["last_sentence"].figures(), retrieval.modes["hybrid"].figures()
     cells = [top["token_recall"], top["token_precision"], top["token_iou"], ideal["token_iou"], last["recall@5"]]

@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TrialQuestion:
     """A question and where its answer stands."""
 
     text: str
@@ -42,7 +42,7 @@ class Trial:
     name: str
     book: str  # the book it is, or is a part of
     files: Mapping[str, bytes]
-    asked: Sequence[Asked]
+    questions: Sequence[TrialQuestion]
     small: bool = False
     fitted: bool = True
     doubtful: frozenset[str] = field(default_factory=lambda: frozenset({"near", "unanswerable"}))  # never fitted on
@@ -55,27 +55,27 @@ def read_lines(file: Path) -> list[Line]:
 
 def trials(data: Path) -> list[Trial]:
     """Every book, whole ones first."""
-    others = _others(data)
-    robolearn, handbook, curriculum = _robotics(data, others)
-    squad = _squad(data, others)
-    return [*robolearn, *handbook, *curriculum, *squad, *_golden(others)]
+    foreign_questions = _foreign_questions(data)
+    robolearn, handbook, curriculum = _robotics(data, foreign_questions)
+    squad = _squad(data, foreign_questions)
+    return [*robolearn, *handbook, *curriculum, *squad, *_golden(foreign_questions)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Others:
-    far: list[Asked]
-    foreign_far: list[Asked]  # less those that are about squad2's own articles
-    mid: list[Asked]
-    articles: list[Asked]
+class _ForeignQuestions:
+    far: list[TrialQuestion]
+    foreign_far: list[TrialQuestion]  # less those that are about squad2's own articles
+    mid: list[TrialQuestion]
+    articles: list[TrialQuestion]
     lines: list[Line]
 
 
-def _others(data: Path) -> _Others:
+def _foreign_questions(data: Path) -> _ForeignQuestions:
     lines = read_lines(data / "qa-refusal-robolearn" / "queries.jsonl")
     squad = [line for line in read_lines(data / "qa-squad2" / "queries.jsonl") if line["answerable"]]
-    known = {line["text"]: line["answers"] for line in read_lines(data / "qa-nq" / "queries.jsonl")}
-    far = [{**line, "answers": known.get(line["text"], ())} for line in lines if line["tier"] == "far"]
-    return _Others(
+    answers_by_text = {line["text"]: line["answers"] for line in read_lines(data / "qa-nq" / "queries.jsonl")}
+    far = [{**line, "answers": answers_by_text.get(line["text"], ())} for line in lines if line["tier"] == "far"]
+    return _ForeignQuestions(
         far=_uncovered(far, "far"),
         foreign_far=_uncovered([line for line in far if "-nq-" in line["_id"]], "far"),
         mid=_uncovered([line for line in lines if line["tier"] == "mid"], "mid"),
@@ -84,8 +84,8 @@ def _others(data: Path) -> _Others:
     )
 
 
-def _uncovered(lines: Iterable[Line], tier: str) -> list[Asked]:
-    return [Asked(text=line["text"], covered=False, tier=tier, answers=_answers(line, tier)) for line in lines]
+def _uncovered(lines: Iterable[Line], tier: str) -> list[TrialQuestion]:
+    return [TrialQuestion(text=line["text"], covered=False, tier=tier, answers=_answers(line, tier)) for line in lines]
 
 
 def _answers(line: Line, tier: str) -> tuple[str, ...]:
@@ -93,9 +93,9 @@ def _answers(line: Line, tier: str) -> tuple[str, ...]:
     return tuple(line["answers"]) if tier == "far" else ()
 
 
-def _covered(lines: Iterable[Line], strip: str = "") -> list[Asked]:
+def _covered(lines: Iterable[Line], strip: str = "") -> list[TrialQuestion]:
     return [
-        Asked(
+        TrialQuestion(
             text=line["text"],
             covered=True,
             tier="in-book",
@@ -105,47 +105,66 @@ def _covered(lines: Iterable[Line], strip: str = "") -> list[Asked]:
     ]
 
 
-def _robotics(data: Path, others: _Others) -> tuple[list[Trial], list[Trial], list[Trial]]:
+def _robotics(data: Path, foreign_questions: _ForeignQuestions) -> tuple[list[Trial], list[Trial], list[Trial]]:
     """Robolearn twice: without its own exercises, to fit on, and as it is, to report on."""
     physai = read_lines(data / "qa-physai" / "queries.jsonl")
-    outside = [*others.far, *others.mid, *others.articles]
-    near = _uncovered([line for line in others.lines if line["tier"] == "near"], "near")
-    made = []
+    outside = [*foreign_questions.far, *foreign_questions.mid, *foreign_questions.articles]
+    near = _uncovered([line for line in foreign_questions.lines if line["tier"] == "near"], "near")
+    trials = []
     for name in ("robolearn", "handbook"):
         files = book_of_folder(name, data / "qa-physai" / name).files
-        own = _covered([line for line in physai if line["meta"]["book"] == name], f"{name}/")
-        asked = [*own, *outside, *(near if name == "robolearn" else [])]
-        made.append([Trial(name=name, book=name, files=files, asked=asked), *_parts(name, files, own, outside, 1)])
+        covered_questions = _covered([line for line in physai if line["meta"]["book"] == name], f"{name}/")
+        questions = [*covered_questions, *outside, *(near if name == "robolearn" else [])]
+        trials.append(
+            [
+                Trial(name=name, book=name, files=files, questions=questions),
+                *_parts(name, files, covered_questions, outside, 1),
+            ]
+        )
     whole = book_of_folder("robolearn", data / "book-robolearn" / "docs").files
-    made[0].append(Trial(name="robolearn-whole", book="robolearn", files=whole, asked=made[0][0].asked, fitted=False))
+    trials[0].append(
+        Trial(name="robolearn-whole", book="robolearn", files=whole, questions=trials[0][0].questions, fitted=False)
+    )
     files = book_of_folder("curriculum", data / "book-curriculum" / "modules").files
-    own = _covered(read_lines(data / "qa-curriculum" / "queries.jsonl"))
-    parts = _parts("curriculum", files, own, outside, 6)
-    made.append([Trial(name="curriculum", book="curriculum", files=files, asked=[*own, *outside]), *parts])
-    return made[0], made[1], made[2]
+    covered_questions = _covered(read_lines(data / "qa-curriculum" / "queries.jsonl"))
+    parts = _parts("curriculum", files, covered_questions, outside, 6)
+    trials.append(
+        [Trial(name="curriculum", book="curriculum", files=files, questions=[*covered_questions, *outside]), *parts]
+    )
+    return trials[0], trials[1], trials[2]
 
 
 def _parts(
-    name: str, files: Mapping[str, bytes], own: Sequence[Asked], outside: Sequence[Asked], every: int
+    name: str,
+    files: Mapping[str, bytes],
+    covered_questions: Sequence[TrialQuestion],
+    outside: Sequence[TrialQuestion],
+    step: int,
 ) -> list[Trial]:
     """Five files each, wherever two questions or more are about them; of those every so-many-th."""
     lessons = [path for path in sorted(files) if path.lower().endswith((".md", ".mdx"))]
     groups = [lessons[begin : begin + SMALL] for begin in range(0, len(lessons), SMALL)]
-    asked = [[one for one in own if one.gold & set(group)] for group in groups]
-    chosen = [(group, ones) for group, ones in zip(groups, asked, strict=True) if len(ones) > 1][every - 1 :: every]
+    questions_by_group = [
+        [question for question in covered_questions if question.gold & set(group)] for group in groups
+    ]
+    chosen_groups = [
+        (group, group_questions)
+        for group, group_questions in zip(groups, questions_by_group, strict=True)
+        if len(group_questions) > 1
+    ][step - 1 :: step]
     return [
         Trial(
             name=f"{name}-part-{number}",
             book=name,
             files={path: files[path] for path in group},
-            asked=[*ones, *random.Random(number).sample(outside, 90)],
+            questions=[*group_questions, *random.Random(number).sample(outside, 90)],
             small=True,
         )
-        for number, (group, ones) in enumerate(chosen, start=1)
+        for number, (group, group_questions) in enumerate(chosen_groups, start=1)
     ]
 
 
-def _squad(data: Path, others: _Others) -> list[Trial]:
+def _squad(data: Path, foreign_questions: _ForeignQuestions) -> list[Trial]:
     """Every second article is a book, as `lectern eval refusal --half` has it, and the rest another; small books are
     single articles."""
     lines = read_lines(data / "qa-squad2" / "queries.jsonl")
@@ -154,37 +173,53 @@ def _squad(data: Path, others: _Others) -> list[Trial]:
     articles = sorted(set(article.values()))
     inside = set(articles[::2])
 
-    def trial(name: str, chosen: set[str], asked: list[Asked], *, small: bool) -> Trial:
-        book = book_of_documents(name, [one for one in documents if article[one.id] in chosen])
+    def trial(name: str, article_names: set[str], questions: list[TrialQuestion], *, small: bool) -> Trial:
+        book = book_of_documents(name, [document for document in documents if article[document.id] in article_names])
         files = {document: file for file, document in book.documents.items()}
-        named = [replace(one, gold=frozenset(files.get(gold, "") for gold in one.gold)) for one in asked]
-        return Trial(name=name, book="squad2", files=book.files, asked=named, small=small)
+        renamed_questions = [
+            replace(question, gold=frozenset(files.get(gold, "") for gold in question.gold)) for question in questions
+        ]
+        return Trial(name=name, book="squad2", files=book.files, questions=renamed_questions, small=small)
 
-    def about(chosen: set[str], *, answerable: bool = True) -> list[Line]:
+    def about(article_names: set[str], *, answerable: bool = True) -> list[Line]:
         return [
-            line for line in lines if line["answerable"] == answerable and article[line["gold"][0]["doc"]] in chosen
+            line
+            for line in lines
+            if line["answerable"] == answerable and article[line["gold"][0]["doc"]] in article_names
         ]
 
-    made = []
-    for name, chosen in (("squad2", inside), ("squad2-rest", set(articles) - inside)):
-        rest = set(articles) - chosen
-        asked = [*_covered(about(chosen)), *_uncovered(about(rest), "uncovered"), *others.foreign_far, *others.mid]
-        asked += _uncovered(about(chosen, answerable=False), "unanswerable")
-        made.append(trial(name, chosen, asked, small=False))
-    for number, one in enumerate(articles[::4], start=1):
+    trials = []
+    for name, article_names in (("squad2", inside), ("squad2-rest", set(articles) - inside)):
+        rest = set(articles) - article_names
+        questions = [
+            *_covered(about(article_names)),
+            *_uncovered(about(rest), "uncovered"),
+            *foreign_questions.foreign_far,
+            *foreign_questions.mid,
+        ]
+        questions += _uncovered(about(article_names, answerable=False), "unanswerable")
+        trials.append(trial(name, article_names, questions, small=False))
+    for number, article_name in enumerate(articles[::4], start=1):
         draw = random.Random(number)
-        own, foreign = _covered(about({one})), _uncovered(about(set(articles) - {one}), "uncovered")
-        some = [*draw.sample(own, min(30, len(own))), *draw.sample(foreign, 60), *draw.sample(others.mid, 30)]
-        made.append(trial(f"squad2-part-{number}", {one}, some, small=True))
-    return made
+        covered_questions, foreign = (
+            _covered(about({article_name})),
+            _uncovered(about(set(articles) - {article_name}), "uncovered"),
+        )
+        sample = [
+            *draw.sample(covered_questions, min(30, len(covered_questions))),
+            *draw.sample(foreign, 60),
+            *draw.sample(foreign_questions.mid, 30),
+        ]
+        trials.append(trial(f"squad2-part-{number}", {article_name}, sample, small=True))
+    return trials
 
 
-def _golden(others: _Others) -> list[Trial]:
+def _golden(foreign_questions: _ForeignQuestions) -> list[Trial]:
     """The sample book, whole and five files at a time; nothing is fitted on it. Follow-ups are asked standalone."""
     lines = read_lines(GOLDEN)
     files = book_of_folder("sample", SAMPLE_BOOK).files
-    own = [
-        Asked(
+    golden_questions = [
+        TrialQuestion(
             text=line["meta"].get("standalone") or line["text"],
             covered=line["answerable"],
             tier=line["meta"]["type"],
@@ -192,14 +227,22 @@ def _golden(others: _Others) -> list[Trial]:
         )
         for line in lines
     ]
-    whole = Trial(name="sample", book="sample", files=files, asked=[*own, *others.far, *others.mid], fitted=False)
+    whole = Trial(
+        name="sample",
+        book="sample",
+        files=files,
+        questions=[*golden_questions, *foreign_questions.far, *foreign_questions.mid],
+        fitted=False,
+    )
     lessons = [path for path in sorted(files) if path.lower().endswith((".md", ".mdx"))]
-    made = [whole]
+    trials = [whole]
     for number, begin in enumerate(range(0, len(lessons), SMALL), start=1):
         group = {path: files[path] for path in lessons[begin : begin + SMALL]}
-        asked = [one for one in own if not one.covered or one.gold & group.keys()]
-        asked += [*others.far, *others.mid]
-        made.append(
-            Trial(name=f"sample-part-{number}", book="sample", files=group, asked=asked, small=True, fitted=False)
+        questions = [question for question in golden_questions if not question.covered or question.gold & group.keys()]
+        questions += [*foreign_questions.far, *foreign_questions.mid]
+        trials.append(
+            Trial(
+                name=f"sample-part-{number}", book="sample", files=group, questions=questions, small=True, fitted=False
+            )
         )
-    return made
+    return trials

@@ -1,9 +1,10 @@
 """Counts names that say nothing: pronouns and participles that are bound to values (`one`, `found`, `held`, `told` …).
 
-    python scripts/count_names.py [FOLDER] [--list]
+    python scripts/count_names.py [FOLDER ...] [--list]
 
 A bound name is a variable, a parameter, a loop variable, an attribute or field that is assigned, a function or a class.
-Each counts once in the scope that binds it. With --list every such name is printed with its place.
+Each counts once in the scope that binds it. Without a folder `src/lectern` is counted.
+With --list every such name is printed with its place.
 """
 
 from __future__ import annotations
@@ -66,14 +67,15 @@ def _binds(node: ast.AST) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the share by package, and with --list every name."""
+    """Print the share by package, of several folders by folder; with --list print every name."""
     options = {argument for argument in sys.argv[1:] if argument.startswith("--")}
     folders = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    root = Path(folders[0] if folders else "src/lectern")
     bound: Counter[str] = Counter()
     empty: Counter[str] = Counter()
-    for file in sorted(root.rglob("*.py")):
-        package = file.relative_to(root).parts[0]
+    roots = [Path(folder) for folder in folders or ["src/lectern"]]
+    files = [(folder, file) for folder in roots for file in sorted(folder.rglob("*.py"))]
+    for root, file in files:
+        package = file.relative_to(root).parts[0] if len(roots) == 1 else str(root)
         for name, line in bound_names(ast.parse(file.read_text(encoding="utf-8"))):
             bound[package] += 1
             if name.strip("_").lower() in EMPTY_NAMES:
@@ -82,8 +84,8 @@ def main() -> None:
                     print(f"{file}:{line}: {name}")
     for package in sorted(bound):
         print(f"{package:<16} {empty[package]:>5} of {bound[package]:>6}  {empty[package] / bound[package]:6.1%}")
-    total, named = sum(empty.values()), sum(bound.values())
-    print(f"{'all':<16} {total:>5} of {named:>6}  {total / named:6.1%}")
+    total, name_count = sum(empty.values()), sum(bound.values())
+    print(f"{'all':<16} {total:>5} of {name_count:>6}  {total / name_count:6.1%}")
 
 
 if __name__ == "__main__":

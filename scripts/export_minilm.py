@@ -75,8 +75,8 @@ def agreement(model: bytes, tokenizer: Tokenizer, teacher: SentenceTransformer, 
     tokenizer.enable_truncation(WINDOW)  # as sentence-transformers does; Lectern itself makes windows instead
     cosines = []
     for text, expected in zip(texts, teacher.encode(texts), strict=True):
-        (made,) = session.run(None, {"input_ids": np.array([tokenizer.encode(text).ids])})
-        cosines.append(float(made[0] @ expected))
+        (vector,) = session.run(None, {"input_ids": np.array([tokenizer.encode(text).ids])})
+        cosines.append(float(vector[0] @ expected))
     return sum(cosines) / len(cosines)
 
 
@@ -89,8 +89,8 @@ def plain_tokenizer(origin: Path) -> bytes:
 
 def licence() -> str:
     """The Apache licence as the model's makers ship it with their library."""
-    (found,) = [file for file in metadata.files("sentence-transformers") or [] if file.name == "LICENSE"]
-    return Path(str(found.locate())).read_text(encoding="utf-8").rstrip() + "\n"
+    (license_file,) = [file for file in metadata.files("sentence-transformers") or [] if file.name == "LICENSE"]
+    return Path(str(license_file.locate())).read_text(encoding="utf-8").rstrip() + "\n"
 
 
 def sha256(content: bytes) -> str:

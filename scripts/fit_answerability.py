@@ -46,16 +46,16 @@ async def rows_of(book: str, questions: list[BookQuestion]) -> list[Row]:
         async with open_lectern(Settings(home=Path(home))) as lectern:
             await lectern.ingest(folder, book="fitted")
             policy = policy_for("calibrated", lectern.app.ingest_deps.collections.current.embedder.fingerprint)
-            for one in questions:
-                if not asks(one.text):
+            for question in questions:
+                if not asks(question.text):
                     continue
-                field = (await lectern.search(one.text, book="fitted", limit=CONFIDENCE_HITS)).hits
+                field = (await lectern.search(question.text, book="fitted", limit=CONFIDENCE_HITS)).hits
                 handed = [hit for hit in field if hit.similarity >= (policy.floor or 0.0)]
-                metrics = policy.measure(one.text, field, handed)
+                metrics = policy.measure(question.text, field, handed)
                 if metrics.should_answer:
-                    rows.append((await look.signals(one.text, handed, metrics.confidence), one.answerable))
+                    rows.append((await look.signals(question.text, handed, metrics.confidence), question.answerable))
                 else:
-                    lost += one.answerable
+                    lost += question.answerable
     print(f"{book}: {len(rows)} of {len(questions)} questions, {lost} covered ones refused before")
     return rows
 
@@ -67,45 +67,45 @@ def fit(rows: list[Row]) -> dict[str, float]:
     labels = np.array([float(covered) for _, covered in rows])
     say = np.where(labels == 1, 0.5 / labels.mean(), 0.5 / (1 - labels.mean()))
     ridge = np.diag([0.0, *[RIDGE] * len(names)])
-    found = np.zeros(values.shape[1])
+    coefficients = np.zeros(values.shape[1])
     for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-values @ found))
-        gradient = values.T @ (say * (labels - chance)) - ridge @ found
+        chance = 1 / (1 + np.exp(-values @ coefficients))
+        gradient = values.T @ (say * (labels - chance)) - ridge @ coefficients
         curvature = (values * (say * chance * (1 - chance))[:, None]).T @ values + ridge
-        found = found + np.linalg.solve(curvature, gradient)
-    cut = float(np.quantile((values @ found)[labels == 1], SHARE))
-    found[0] += np.log(LOW / (1 - LOW)) - cut
-    return dict(zip(("intercept", *names), (round(float(value), 4) for value in found), strict=True))
+        coefficients = coefficients + np.linalg.solve(curvature, gradient)
+    cut = float(np.quantile((values @ coefficients)[labels == 1], SHARE))
+    coefficients[0] += np.log(LOW / (1 - LOW)) - cut
+    return dict(zip(("intercept", *names), (round(float(value), 4) for value in coefficients), strict=True))
 
 
-def told(name: str, rows: list[Row], weights: dict[str, float]) -> dict[str, float]:
+def refusal_figures(name: str, rows: list[Row], weights: dict[str, float]) -> dict[str, float]:
     """What the weights do to a set."""
     chances = np.array([probability(signals, weights) for signals, _ in rows])
     covered = np.array([label for _, label in rows])
-    made = {
+    figures = {
         "covered": int(covered.sum()),
         "uncovered": int((~covered).sum()),
         "auroc": round(auroc(chances, covered), 3),
         "covered_refused": round(float((chances[covered] < LOW).mean()), 3),
         "uncovered_refused": round(float((chances[~covered] < LOW).mean()), 3),
     }
-    print(name, made)
-    return made
+    print(name, figures)
+    return figures
 
 
 def main() -> None:
     """Fit, measure, write."""
     fitted = {book: asyncio.run(rows_of(book, questions)) for book, questions in by_book("fitted").items()}
-    rows = [row for some in fitted.values() for row in some]
+    rows = [row for book_rows in fitted.values() for row in book_rows]
     weights = fit(rows)
-    made = {"books": list(fitted), "share": SHARE, "ridge": RIDGE, **told("fitted", rows, weights)}
-    every: list[Row] = []
+    figures = {"books": list(fitted), "share": SHARE, "ridge": RIDGE, **refusal_figures("fitted", rows, weights)}
+    all_rows: list[Row] = []
     for book, questions in by_book("reported").items():
-        mine = asyncio.run(rows_of(book, questions))
-        told(book, mine, weights)
-        every += mine
-    told("all reported", every, weights)
-    WEIGHTS.write_text(json.dumps({"fitted_on": made, "weights": weights}, indent=2) + "\n", encoding="utf-8")
+        book_rows = asyncio.run(rows_of(book, questions))
+        refusal_figures(book, book_rows, weights)
+        all_rows += book_rows
+    refusal_figures("all reported", all_rows, weights)
+    WEIGHTS.write_text(json.dumps({"fitted_on": figures, "weights": weights}, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(weights, indent=2))
 
 

@@ -37,7 +37,7 @@ from lectern.text import words as text_words
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
 BOOKS = ("robolearn", "handbook", "curriculum", "squad2")
 SMALL_SHARE = 0.25  # of a book's say that its small parts have
-OWN = ("uncovered", "unanswerable", "near")  # tiers that are one book's alone
+OWN_TIERS = ("uncovered", "unanswerable", "near")  # tiers that are one book's alone
 WORDS = ("covered", "together", "pairs")  # signals that need no cosine
 FROM = (
     "Fitted by scripts/fit_confidence.py on four books (robolearn, handbook, curriculum, either half of squad2) "
@@ -77,15 +77,20 @@ async def ask_all(data: Path, work: Path) -> list[Row]:
     rows: list[Row] = []
     async with open_lectern(Settings(home=work / "home")) as opened:
         for trial in trials(data):
-            kept = work / "rows" / f"{trial.name}-{_digest(trial)}.json"
-            if not kept.exists():
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_text(json.dumps(await _ask(opened, trial, work)), encoding="utf-8")
+            cache_file = work / "rows" / f"{trial.name}-{_digest(trial)}.json"
+            if not cache_file.exists():
+                cache_file.parent.mkdir(parents=True, exist_ok=True)
+                cache_file.write_text(json.dumps(await _ask(opened, trial, work)), encoding="utf-8")
                 print(f"asked {trial.name}", flush=True)
-            told = json.loads(kept.read_text(encoding="utf-8"))
-            for asked, (found, gold, answered) in zip(trial.asked, told, strict=True):
-                values = {"text": asked.text, "covered": asked.covered, "tier": asked.tier, "answered": answered}
-                rows.append(Row(trial=trial, signals=Signals(**found), gold=gold, **values))
+            cached_rows = json.loads(cache_file.read_text(encoding="utf-8"))
+            for question, (signals, gold, answered) in zip(trial.questions, cached_rows, strict=True):
+                values = {
+                    "text": question.text,
+                    "covered": question.covered,
+                    "tier": question.tier,
+                    "answered": answered,
+                }
+                rows.append(Row(trial=trial, signals=Signals(**signals), gold=gold, **values))
     return rows
 
 
@@ -96,12 +101,12 @@ async def _ask(opened: Lectern, trial: Trial, work: Path) -> list[tuple[dict[str
         (folder / path).write_bytes(content)
     await opened.ingest(folder, book=trial.name)
     rows = []
-    for asked in trial.asked:
-        found = await opened.search(asked.text[:1000], book=trial.name, limit=CONFIDENCE_HITS)
-        gold = [hit.similarity for hit in found.hits if hit.chunk.source_file in asked.gold]
-        texts = [_plain(hit.chunk.text) for hit in found.hits]
-        answered = any(_plain(answer) in text for answer in asked.answers for text in texts)
-        rows.append((asdict(signals_of(asked.text, found.hits)), max(gold, default=None), answered))
+    for question in trial.questions:
+        findings = await opened.search(question.text[:1000], book=trial.name, limit=CONFIDENCE_HITS)
+        gold = [hit.similarity for hit in findings.hits if hit.chunk.source_file in question.gold]
+        texts = [_plain(hit.chunk.text) for hit in findings.hits]
+        answered = any(_plain(answer) in text for answer in question.answers for text in texts)
+        rows.append((asdict(signals_of(question.text, findings.hits)), max(gold, default=None), answered))
     return rows
 
 
@@ -120,7 +125,7 @@ def _digest(trial: Trial) -> str:
         *sorted((package / "retrieval").glob("*.py")),
     ]
     parts = [file.read_bytes() for file in code]
-    parts += [repr((one.text, one.answers)).encode() for one in trial.asked]
+    parts += [repr((question.text, question.answers)).encode() for question in trial.questions]
     parts += [path.encode() + content for path, content in sorted(trial.files.items())]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
 
@@ -131,7 +136,7 @@ def fitted(rows: Sequence[Row], fingerprint: str = LOCAL, names: Sequence[str] =
     cells: dict[tuple[Any, ...], int] = {}
     for row in sure:
         cells[_cell(row)] = cells.get(_cell(row), 0) + 1
-    tiers = {cell[:3]: sum(other[:3] == cell[:3] for other in cells) for cell in cells}
+    tiers = {cell[:3]: sum(other_cell[:3] == cell[:3] for other_cell in cells) for cell in cells}
     labelled = [
         Labelled(
             signals=row.signals,
@@ -156,7 +161,7 @@ def chances(calibration: Calibration, rows: Sequence[Row]) -> tuple[Any, Any]:
 def refused(calibration: Calibration, rows: Sequence[Row]) -> str:
     """The share below the cut, with its interval."""
     values, labels = chances(calibration, rows)
-    low, high = interval(lambda some, _: share_below(some, LOW), values, labels)
+    low, high = interval(lambda sample, _: share_below(sample, LOW), values, labels)
     return f"{share_below(values, LOW):.1%} of {len(rows)} ({low:.1%}-{high:.1%})"
 
 
@@ -164,10 +169,12 @@ def report(title: str, calibration: Calibration, rows: Sequence[Row], against: C
     """Refusals by tier, AUROC and calibration error of covered questions against those that `against` picks."""
     print(f"\n{title}")
     for tier in ("in-book", *sorted({row.tier for row in rows if not row.covered})):
-        some = [row for row in rows if (row.covered if tier == "in-book" else row.tier == tier and not row.covered)]
-        print(f"  refused {tier:<13} {refused(calibration, some)}")
-        if any(row.answered for row in some):
-            rest = [row for row in some if not row.answered]
+        tier_rows = [
+            row for row in rows if (row.covered if tier == "in-book" else row.tier == tier and not row.covered)
+        ]
+        print(f"  refused {tier:<13} {refused(calibration, tier_rows)}")
+        if any(row.answered for row in tier_rows):
+            rest = [row for row in tier_rows if not row.answered]
             print(f"    no answer in any hit {refused(calibration, rest)}")
     values, labels = chances(calibration, [row for row in rows if row.covered or against(row)])
     for name, figure in (("AUROC", auroc), ("ECE", ece)):
@@ -180,8 +187,8 @@ def halves(rows: Sequence[Row], pictures: Path | None) -> None:
     calibration = fitted([row for row in rows if row.first_half])
     rest = [row for row in rows if not row.first_half]
     for name in ("robolearn-whole", "robolearn"):
-        some = [row for row in rest if row.trial.name == name]
-        report(f"{name}, other half", calibration, some, lambda row: row.tier in ("far", "mid"))
+        trial_rows = [row for row in rest if row.trial.name == name]
+        report(f"{name}, other half", calibration, trial_rows, lambda row: row.tier in ("far", "mid"))
     for name in ("squad2", "squad2-rest"):
         squad = [row for row in rest if row.trial.name == name]
         report(f"{name}, other half", calibration, squad, lambda row: row.tier == "uncovered")
@@ -191,43 +198,47 @@ def halves(rows: Sequence[Row], pictures: Path | None) -> None:
     golden(rows, calibration)
     if pictures is not None:
         for name, tiers in (("robolearn-whole", ("far", "mid")), ("squad2", ("uncovered",))):
-            shown = [row for row in rest if row.trial.name == name and (row.covered or row.tier in tiers)]
-            title = f"{name.partition('-')[0]}: {len(shown)} questions, fitted on the other half"
+            shown_rows = [row for row in rest if row.trial.name == name and (row.covered or row.tier in tiers)]
+            title = f"{name.partition('-')[0]}: {len(shown_rows)} questions, fitted on the other half"
             file = pictures / f"confidence-{name.partition('-')[0]}.svg"
-            file.write_text(draw_chart(title, *chances(calibration, shown)), encoding="utf-8")
+            file.write_text(draw_chart(title, *chances(calibration, shown_rows)), encoding="utf-8")
 
 
 def golden(rows: Sequence[Row], calibration: Calibration) -> None:
     """The sample book, on which nothing was fitted, whole and in parts of five files."""
     for small in (False, True):
-        some = [row for row in rows if row.trial.book == "sample" and row.trial.small == small]
+        size_rows = [row for row in rows if row.trial.book == "sample" and row.trial.small == small]
         title = "sample book, five files at a time" if small else "sample book"
-        report(title, calibration, some, lambda row: row.tier in ("far", "mid"))
-        for kind in sorted({row.tier for row in some if row.covered}):
-            print(f"    {kind:<12} {refused(calibration, [row for row in some if row.tier == kind])}")
+        report(title, calibration, size_rows, lambda row: row.tier in ("far", "mid"))
+        for kind in sorted({row.tier for row in size_rows if row.covered}):
+            print(f"    {kind:<12} {refused(calibration, [row for row in size_rows if row.tier == kind])}")
 
 
 def leave_one_out(rows: Sequence[Row]) -> None:
     """Fitted without a book, its parts and its questions, and asked of it. Questions that no book covers are shared by
     several: those of the first half are fitted on, those of the other half reported."""
     for book in BOOKS:
-        own = {row.text for row in rows if row.trial.book == book and (row.covered or row.tier in OWN)}
-        others = [row for row in rows if row.trial.book != book and row.text not in own]
-        calibration = fitted([row for row in others if row.covered or row.first_half])
+        own_texts = {row.text for row in rows if row.trial.book == book and (row.covered or row.tier in OWN_TIERS)}
+        other_rows = [row for row in rows if row.trial.book != book and row.text not in own_texts]
+        calibration = fitted([row for row in other_rows if row.covered or row.first_half])
         for small in (False, True):
-            some = [row for row in rows if row.trial.book == book and row.trial.small == small and row.trial.fitted]
+            book_rows = [
+                row for row in rows if row.trial.book == book and row.trial.small == small and row.trial.fitted
+            ]
             title = f"{book}, fitted without it{', in small parts' if small else ''}"
-            shown = [row for row in some if row.covered or row.tier in OWN or not row.first_half]
-            report(title, calibration, shown, lambda row: row.tier not in row.trial.doubtful)
+            shown_rows = [row for row in book_rows if row.covered or row.tier in OWN_TIERS or not row.first_half]
+            report(title, calibration, shown_rows, lambda row: row.tier not in row.trial.doubtful)
 
 
 def shipped(rows: Sequence[Row]) -> dict[str, Calibration]:
     """What the package carries."""
     local = fitted(rows)
-    made = {"local": local, "generic": replace(fitted(rows, GENERIC, WORDS), floor=0.0)}
-    for name, (fingerprint, zero, one, floor) in STARTS.items():
-        made[name] = replace(local, fingerprint=fingerprint, zero=zero, one=one, floor=floor, n=0, notes=START)
-    return made
+    calibrations = {"local": local, "generic": replace(fitted(rows, GENERIC, WORDS), floor=0.0)}
+    for name, (fingerprint, zero, one_cosine, floor) in STARTS.items():
+        calibrations[name] = replace(
+            local, fingerprint=fingerprint, zero=zero, one=one_cosine, floor=floor, n=0, notes=START
+        )
+    return calibrations
 
 
 def main() -> None:
@@ -237,13 +248,13 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--pictures", type=Path)
-    given = parser.parse_args()
-    rows = asyncio.run(ask_all(given.data, given.work))
-    halves(rows, given.pictures)
+    options = parser.parse_args()
+    rows = asyncio.run(ask_all(options.data, options.work))
+    halves(rows, options.pictures)
     leave_one_out(rows)
     for name, calibration in shipped(rows).items():
         print(f"\n{name}: {calibration}")
-        if given.write:
+        if options.write:
             (SHIPPED / f"{name}.json").write_text(to_json(calibration), encoding="utf-8")
 
 

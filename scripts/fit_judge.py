@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from judge.cases import Stated, golden, written
+from judge.cases import Stated, golden, written_cases
 
 from lectern.evals.grounding import auroc
 from lectern.grounding.judge import LocalJudge, quotation
@@ -59,34 +59,37 @@ class Table:
 
 async def table(cases: Sequence[Stated], judge: LocalJudge, *, network: bool) -> Table:
     """Read every statement that is not quoted; with a network, every one that it can read."""
-    kept, measured = [], []
+    cases_measured, measured = [], []
     for case in cases:
         if case.kind == "verbatim" or quotation(case.text, case.passages[0]) != "none":
             continue
         reading = await judge.read(case.text, case.passages)
         if reading is not None and network == (reading.entailed is not None):
-            kept.append(case)
+            cases_measured.append(case)
             measured.append(reading.weighed)
     names = list(measured[0])
-    truth = np.array([case.true for case in kept])
-    source = ["golden" if case.part in {"pairs", "fresh"} else "late" if case.part == "3" else "early" for case in kept]
+    truth = np.array([case.true for case in cases_measured])
+    source = [
+        "golden" if case.part in {"pairs", "fresh"} else "late" if case.part == "3" else "early"
+        for case in cases_measured
+    ]
     return Table(
         names=names,
         rows=np.array([[row[name] for name in names] for row in measured]),
         truth=truth,
-        falsified=~truth & np.isin([case.kind for case in kept], KINDS),
+        falsified=~truth & np.isin([case.kind for case in cases_measured], KINDS),
         source=np.array(source),
-        fold=folds([case.group for case in kept]),
+        fold=folds([case.group for case in cases_measured]),
     )
 
 
 def folds(groups: Sequence[str]) -> np.ndarray[Any, Any]:
     """Groups dealt out by size, each to the fold that has least."""
     _, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    fold_of, held = np.zeros(len(sizes), dtype=int), np.zeros(FOLDS)
+    fold_of, fold_sizes = np.zeros(len(sizes), dtype=int), np.zeros(FOLDS)
     for group in np.argsort(sizes)[::-1]:
-        fold_of[group] = np.argmin(held)
-        held[fold_of[group]] += sizes[group]
+        fold_of[group] = np.argmin(fold_sizes)
+        fold_sizes[fold_of[group]] += sizes[group]
     return fold_of[place]
 
 
@@ -102,8 +105,8 @@ def fit(rows: Floats, truth: Bools, counts: Floats) -> Floats:
         slope = columns.T @ (counts * (chance - truth)) + ridge * weights
         bend = (columns * (counts * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
         weights = weights - np.linalg.solve(bend, slope)
-    own = weights[1:] / spread
-    return np.array([weights[0] - own @ mean, *own])
+    scaled = weights[1:] / spread
+    return np.array([weights[0] - scaled @ mean, *scaled])
 
 
 def score(rows: Floats, weights: Floats) -> Floats:
@@ -114,11 +117,11 @@ def score(rows: Floats, weights: Floats) -> Floats:
 
 def crosswise(rows: Floats, data: Table) -> Floats:
     """Each row's sum by weights that were fitted without its fold."""
-    made = np.zeros(len(rows))
+    predictions = np.zeros(len(rows))
     for fold in range(FOLDS):
-        mine = data.fold == fold
-        made[mine] = score(rows[mine], fit(rows[~mine], data.truth[~mine], data.counts[~mine]))
-    return made
+        in_fold = data.fold == fold
+        predictions[in_fold] = score(rows[in_fold], fit(rows[~in_fold], data.truth[~in_fold], data.counts[~in_fold]))
+    return predictions
 
 
 def threshold(scores: Floats, data: Table, let_in: float) -> float:
@@ -135,25 +138,25 @@ def fitted(data: Table, let_in: float) -> dict[str, Any]:
     cut = threshold(scores, data, let_in)
     for source in sorted(set(data.source)):
         part = data.source == source
-        shares = [(scores[part & those] >= cut).mean() for those in (data.truth, data.falsified)]
+        shares = [(scores[part & selected] >= cut).mean() for selected in (data.truth, data.falsified)]
         area = auroc(scores[part], data.truth[part])
         print(f"  {source:<7} n {part.sum():>5}  true supported {shares[0]:.3f}  falsified {shares[1]:.3f}  {area:.4f}")
     intercept, *weights = fit(data.rows, data.truth, data.counts).tolist()
-    chosen = {name: round(weight, 4) for name, weight in zip(data.names, weights, strict=True)}
-    return {"sum": {"intercept": round(intercept, 4), **chosen}, "supported_from": round(cut, 3)}
+    chosen_weights = {name: round(weight, 4) for name, weight in zip(data.names, weights, strict=True)}
+    return {"sum": {"intercept": round(intercept, 4), **chosen_weights}, "supported_from": round(cut, 3)}
 
 
 def main() -> None:
     """Fit both sets of weights and write them."""
-    cases = [*written(), *golden()]
+    cases = [*written_cases(), *golden()]
     unseen = [case for case in cases if case.part == "3"]
     result = {}
-    for name, judge, those in (
+    for name, judge, selected in (
         ("network", LocalJudge(LocalEntailment()), unseen),
         ("rules", LocalJudge(), cases),
     ):
         print(name)
-        result[name] = fitted(asyncio.run(table(those, judge, network=name == "network")), LET_IN[name])
+        result[name] = fitted(asyncio.run(table(selected, judge, network=name == "network")), LET_IN[name])
     WEIGHTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 

@@ -47,43 +47,47 @@ Row = tuple[list[Signals], list[bool]]  # of one question
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-async def rows_of(name: str, folder: Path, asked: Sequence[tuple[str, tuple[str, ...]]]) -> list[Row]:
+async def rows_of(name: str, folder: Path, questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[Row]:
     """For each question the signals of its quotes, and which of them answer."""
     writer = OfflineWriter(LocalEmbedder(), LocalAnswerLocator())
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as home:
         async with open_lectern(Settings(home=Path(home))) as lectern:
             await lectern.ingest(folder, book="fitted")
-            for text, answers in asked:
+            for text, answers in questions:
                 hits = (await lectern.search(text, book="fitted", limit=TOP_K)).hits
                 shortlist = await writer.shortlist(text, passages_of(hits))
                 right = [says(candidate.quote.text, answers) for candidate in shortlist.candidates]
                 if any(right) and not all(right):
                     rows.append((await writer.signals(shortlist), right))
-    print(f"{name}: {len(rows)} of {len(asked)} questions can be learnt from")
+    print(f"{name}: {len(rows)} of {len(questions)} questions can be learnt from")
     return rows
 
 
 def of_set(folder: Path, book: Path | None) -> list[Row]:
     """The fitted half of a set."""
-    asked = [(one.text, one.answers) for one in load_answers(folder, book).half("fitted").questions]
-    return asyncio.run(rows_of(folder.name, book or folder / "docs", asked))
+    questions = [(question.text, question.answers) for question in load_answers(folder, book).half("fitted").questions]
+    return asyncio.run(rows_of(folder.name, book or folder / "docs", questions))
 
 
 def of_book(book: str, questions: Sequence[BookQuestion]) -> list[Row]:
     """All that was asked about a book and is answered there."""
     with lessons(book) as folder:
-        return asyncio.run(rows_of(book, folder, [(one.text, (one.answer,)) for one in questions if one.answerable]))
+        return asyncio.run(
+            rows_of(
+                book, folder, [(question.text, (question.answer,)) for question in questions if question.answerable]
+            )
+        )
 
 
 def fit(sets: list[list[Row]]) -> dict[str, float]:
     """Gradient ascent with Adam's steps; the function has one top. A set counts as the root of its size: a thousand
     questions about one book must not outvote those about others."""
-    rows = [row for some in sets for row in some]
-    say = np.array([len(some) ** -0.5 for some in sets for _ in some])
+    rows = [row for set_rows in sets for row in set_rows]
+    say = np.array([len(set_rows) ** -0.5 for set_rows in sets for _ in set_rows])
     say *= len(rows) / say.sum()
-    names = sorted({name for signals, _ in rows for one in signals for name in one})
-    values = np.array([[one.get(name, 0.0) for name in names] for signals, _ in rows for one in signals])
+    names = sorted({name for signals, _ in rows for signal in signals for name in signal})
+    values = np.array([[signal.get(name, 0.0) for name in names] for signals, _ in rows for signal in signals])
     right = np.array([float(is_right) for _, labels in rows for is_right in labels])
     sizes = [len(labels) for _, labels in rows]
     starts, owner = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(rows)), sizes)
@@ -102,32 +106,32 @@ def fit(sets: list[list[Row]]) -> dict[str, float]:
     return {name: round(float(weight), 3) for name, weight in zip(names, weights, strict=True)}
 
 
-def named(arguments: list[str]) -> list[tuple[Path, Path | None]]:
+def folders_of(arguments: list[str]) -> list[tuple[Path, Path | None]]:
     """Sets, each with its book."""
-    found: list[tuple[Path, Path | None]] = []
+    folders: list[tuple[Path, Path | None]] = []
     words = iter(arguments)
     for word in words:
         if word == "--book":
-            found[-1] = (found[-1][0], Path(next(words)))
+            folders[-1] = (folders[-1][0], Path(next(words)))
         else:
-            found.append((Path(word), None))
-    return found
+            folders.append((Path(word), None))
+    return folders
 
 
 def main() -> None:
     """Fit on the fitted halves of all sets and on the books together."""
-    rows = {folder.name: of_set(folder, book) for folder, book in named(sys.argv[1:])}
+    rows = {folder.name: of_set(folder, book) for folder, book in folders_of(sys.argv[1:])}
     books = {book: questions for book, questions in by_book("fitted").items() if not book.startswith("qa-squad2")}
     rows |= {book: of_book(book, questions) for book, questions in books.items()}
     weights = fit(list(rows.values()))
-    made = {
+    ranking = {
         "sets": list(rows),
         "questions": sum(map(len, rows.values())),
         "ridge": RIDGE,
         "prior": PRIOR,
         "firm": FIRM,
     }
-    WEIGHTS.write_text(json.dumps({"fitted_on": made, "weights": weights}, indent=2) + "\n", encoding="utf-8")
+    WEIGHTS.write_text(json.dumps({"fitted_on": ranking, "weights": weights}, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(weights, indent=2))
 
 

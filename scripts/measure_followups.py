@@ -1,6 +1,6 @@
 """How much better a follow-up is found when it is made self-contained by rules, on a set whose questions have a
-`history` (user and agent turns). The rules were made looking at the first half of the conversations alone (by a hash of their
-ids); the other half is reported beside it.
+`history` (user and agent turns). The rules were made looking at the first half of the conversations alone (by a hash of
+their ids); the other half is reported beside it.
 
     python scripts/measure_followups.py SET [REFUSAL_SET ...]
 
@@ -38,11 +38,11 @@ REFUSED = ("don't have", "do not have", "couldn't find", "not able to answer")  
 
 def exchanges(history: list[dict[str, Any]]) -> tuple[Exchange, ...]:
     """The answered turns before a question; refusals are no context."""
-    made: list[Exchange] = []
-    for asked, answered in zip(history[::2], history[1::2], strict=False):
+    exchanges_made: list[Exchange] = []
+    for question, answered in zip(history[::2], history[1::2], strict=False):
         if not any(words in answered["text"][:120] for words in REFUSED):
-            made.append(Exchange(question=asked["text"].strip(), answer=answered["text"]))
-    return tuple(made)
+            exchanges_made.append(Exchange(question=question["text"].strip(), answer=answered["text"]))
+    return tuple(exchanges_made)
 
 
 async def main(folder: Path) -> None:
@@ -61,24 +61,24 @@ async def main(folder: Path) -> None:
                 whole = standalone_by_rules(question.text, histories[question.id])
                 scores = []
                 for text in (question.text, whole):
-                    found = await indexed_set.lectern.search(text, book=question.book_id, limit=20)
-                    scores.append(retrieval_scores(ranking(found, documents), question.gold)[1])
+                    findings = await indexed_set.lectern.search(text, book=question.book_id, limit=20)
+                    scores.append(retrieval_scores(ranking(findings, documents), question.gold)[1])
                 rows.append((scores[0], scores[1], scores[1] - scores[0]))
-    asked = list(zip(follow_ups, rows, strict=True))
-    for half, some in (
-        ("all conversations", asked),
-        ("first half", [one for one in asked if first_half(one[0].id)]),
-        ("other half", [one for one in asked if not first_half(one[0].id)]),
+    pairs = list(zip(follow_ups, rows, strict=True))
+    for half, half_pairs in (
+        ("all conversations", pairs),
+        ("first half", [pair for pair in pairs if first_half(pair[0].id)]),
+        ("other half", [pair for pair in pairs if not first_half(pair[0].id)]),
     ):
-        leaning = [row for question, row in some if depends_on_history(question.text)]
-        alone = [row for question, row in some if not depends_on_history(question.text)]
-        for what, its in (
-            ("with a conversation before them", [row for _, row in some]),
+        leaning = [row for question, row in half_pairs if depends_on_history(question.text)]
+        alone = [row for question, row in half_pairs if not depends_on_history(question.text)]
+        for label, label_rows in (
+            ("with a conversation before them", [row for _, row in half_pairs]),
             ("lean", leaning),
             ("do not", alone),
         ):
-            print(f"{half}, {len(its)} questions: {what}; Recall@5:")
-            report(its)
+            print(f"{half}, {len(label_rows)} questions: {label}; Recall@5:")
+            report(label_rows)
 
 
 def first_half(name: str) -> bool:
@@ -98,7 +98,7 @@ async def switched(folder: Path) -> None:
     """Every question of a refusal set alone, and after two of another subject."""
     questions = load_refusal(folder)
     shell = QuestionSet(name=questions.name, questions=(), books=questions.books, documents=(), left_out={})
-    covered = [one.text for one in questions.questions if one.answerable]
+    covered = [question.text for question in questions.questions if question.answerable]
     draw = random.Random(SEED)
     refused: dict[str, list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as home:
@@ -107,14 +107,14 @@ async def switched(folder: Path) -> None:
             policy = policy_for(
                 "calibrated", indexed_set.lectern.app.ingest_deps.collections.current.embedder.fingerprint
             )
-            for asked in questions.questions:
-                before = draw.sample([text for text in covered if text != asked.text], 2)
-                whole = standalone_by_rules(asked.text, [Exchange(question=text, answer="") for text in before])
+            for question in questions.questions:
+                before = draw.sample([text for text in covered if text != question.text], 2)
+                whole = standalone_by_rules(question.text, [Exchange(question=text, answer="") for text in before])
                 weak = []
-                for text in (asked.text, whole):
-                    found = await indexed_set.lectern.search(text, book=asked.book_id, limit=CONFIDENCE_HITS)
-                    weak.append(float(policy.measure(text, found.hits, found.hits).confidence < LOW))
-                refused.setdefault(asked.tier, []).append((weak[0], weak[1]))
+                for text in (question.text, whole):
+                    findings = await indexed_set.lectern.search(text, book=question.book_id, limit=CONFIDENCE_HITS)
+                    weak.append(float(policy.measure(text, findings.hits, findings.hits).confidence < LOW))
+                refused.setdefault(question.tier, []).append((weak[0], weak[1]))
     for tier, rows in sorted(refused.items()):
         alone, after = (sum(column) / len(rows) for column in zip(*rows, strict=True))
         low, high = intervals(rows)[1]
@@ -123,5 +123,5 @@ async def switched(folder: Path) -> None:
 
 if __name__ == "__main__":
     asyncio.run(main(Path(sys.argv[1])))
-    for given in sys.argv[2:]:
-        asyncio.run(switched(Path(given)))
+    for argument in sys.argv[2:]:
+        asyncio.run(switched(Path(argument)))

@@ -121,12 +121,12 @@ def cases_of_books() -> list[Case]:
             set="books",
             id=f"{book}-{number}",
             book=book,
-            kind="covered" if one.answerable else "near",
-            text=one.text,
-            answers=(one.answer,) if one.answerable else (),
+            kind="covered" if question.answerable else "near",
+            text=question.text,
+            answers=(question.answer,) if question.answerable else (),
         )
         for book, questions in by_book("reported").items()
-        for number, one in enumerate(questions)
+        for number, question in enumerate(questions)
     ]
 
 
@@ -161,8 +161,8 @@ def remembered() -> Iterator[None]:
 
     async def embedded(self: LocalEmbedder, texts: Sequence[str], *, purpose: Purpose) -> list[Vector]:
         new = [text for text in dict.fromkeys(texts) if (text, purpose) not in vectors]
-        made = await embed(self, new, purpose=purpose) if new else []
-        vectors.update({(text, purpose): vector for text, vector in zip(new, made, strict=True)})
+        new_vectors = await embed(self, new, purpose=purpose) if new else []
+        vectors.update({(text, purpose): vector for text, vector in zip(new, new_vectors, strict=True)})
         return [vectors[text, purpose] for text in texts]
 
     async def judged(self: LocalEntailment, statement: str, evidence: str) -> float | None:
@@ -180,7 +180,7 @@ async def outcome(lectern: Lectern, case: Case) -> Outcome:
     """Ask one question."""
     reply = await lectern.ask(case.text, book="measured")
     level = reply.account.metrics.confidence_level
-    texts = [one.text for one in reply.statements] if isinstance(reply, Answer) else []
+    texts = [statement.text for statement in reply.statements] if isinstance(reply, Answer) else []
     whole = "\n".join(texts)
     right = says(whole, case.answers) if case.answers else not texts
     return Outcome(
@@ -196,19 +196,19 @@ async def outcome(lectern: Lectern, case: Case) -> Outcome:
 
 async def ask_book(book: str, cases: Sequence[Case]) -> dict[str, dict[str, Outcome]]:
     """Every question of a book in every variant."""
-    found: dict[str, dict[str, Outcome]] = {name: {} for name in VARIANTS}
+    outcomes_by_variant: dict[str, dict[str, Outcome]] = {name: {} for name in VARIANTS}
     with tempfile.TemporaryDirectory() as home, lessons(book) as folder:
         async with open_lectern(Settings(home=Path(home), answerer="offline")) as lectern:
             await lectern.ingest(folder, book="measured")
             for name, patches in VARIANTS.items():
                 with patched(patches):
                     for case in cases:
-                        found[name][f"{case.set}/{case.id}"] = await outcome(lectern, case)
+                        outcomes_by_variant[name][f"{case.set}/{case.id}"] = await outcome(lectern, case)
                 print(f"{book}: {name}", file=sys.stderr, flush=True)
-    return found
+    return outcomes_by_variant
 
 
-def table(title: str, cases: Sequence[Case], found: Mapping[str, Mapping[str, Outcome]]) -> str:
+def table(title: str, cases: Sequence[Case], outcomes_by_variant: Mapping[str, Mapping[str, Outcome]]) -> str:
     """One line a variant."""
     covered = [f"{case.set}/{case.id}" for case in cases if case.answers]
     near = [f"{case.set}/{case.id}" for case in cases if not case.answers]
@@ -216,16 +216,16 @@ def table(title: str, cases: Sequence[Case], found: Mapping[str, Mapping[str, Ou
         f"{title}: {len(covered)} covered, {len(near)} near misses",
         f"{'':<24} right first mixed wrong refused high | refused answered value high",
     ]
-    for name, outcomes in found.items():
-        told = [outcomes[one] for one in covered]
-        missed = [outcomes[one] for one in near]
-        wrong = sum(not one.right and not one.refused for one in told)
+    for name, outcomes in outcomes_by_variant.items():
+        answers = [outcomes[case_id] for case_id in covered]
+        missed = [outcomes[case_id] for case_id in near]
+        wrong = sum(not outcome.right and not outcome.refused for outcome in answers)
         lines.append(
-            f"{name:<24} {sum(one.right for one in told):5} {sum(one.first for one in told):5}"
-            f" {sum(one.mixed for one in told):5} {wrong:5} {sum(one.refused for one in told):7}"
-            f" {sum(one.high for one in told):4} | {sum(one.refused for one in missed):7}"
-            f" {sum(not one.refused for one in missed):8} {sum(one.value for one in missed):5}"
-            f" {sum(one.high for one in missed):4}"
+            f"{name:<24} {sum(reply.right for reply in answers):5} {sum(reply.first for reply in answers):5}"
+            f" {sum(reply.mixed for reply in answers):5} {wrong:5} {sum(reply.refused for reply in answers):7}"
+            f" {sum(reply.high for reply in answers):4} | {sum(reply.refused for reply in missed):7}"
+            f" {sum(not reply.refused for reply in missed):8} {sum(reply.value for reply in missed):5}"
+            f" {sum(reply.high for reply in missed):4}"
         )
     return "\n".join(lines)
 
@@ -239,25 +239,25 @@ def main() -> None:
     loaders = {"rules": cases_of_rules, "golden": cases_of_golden, "books": cases_of_books}
     cases = [case for name in options.only or SETS for case in loaders[name]()]
     cases = [case for case in cases if case.book.startswith("examples/") or (SHARED / case.book).is_dir()]
-    found: dict[str, dict[str, Outcome]] = {name: {} for name in VARIANTS}
+    outcomes_by_variant: dict[str, dict[str, Outcome]] = {name: {} for name in VARIANTS}
     with remembered():
         for book in dict.fromkeys(case.book for case in cases):
-            for name, outcomes in asyncio.run(ask_book(book, [one for one in cases if one.book == book])).items():
-                found[name] |= outcomes
+            for name, outcomes in asyncio.run(ask_book(book, [case for case in cases if case.book == book])).items():
+                outcomes_by_variant[name] |= outcomes
     for name in options.only or SETS:
-        print(table(name, [case for case in cases if case.set == name], found), end="\n\n")
+        print(table(name, [case for case in cases if case.set == name], outcomes_by_variant), end="\n\n")
     for kind in dict.fromkeys(case.kind for case in cases if case.set == "rules"):
         of_kind = [case for case in cases if case.set == "rules" and case.kind == kind]
-        print(table(f"rules, {kind}", of_kind, found), end="\n\n")
+        print(table(f"rules, {kind}", of_kind, outcomes_by_variant), end="\n\n")
     if options.json:
-        made = {
+        cases_by_set = {
             f"{case.set}/{case.id}": {
                 "text": case.text,
-                **{name: asdict(found[name][f"{case.set}/{case.id}"]) for name in found},
+                **{name: asdict(outcomes_by_variant[name][f"{case.set}/{case.id}"]) for name in outcomes_by_variant},
             }
             for case in cases
         }
-        options.json.write_text(json.dumps(made, indent=1, ensure_ascii=False), encoding="utf-8")
+        options.json.write_text(json.dumps(cases_by_set, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -172,8 +172,8 @@ def attention(graph: Graph, x: str, offset: Array, part: Weights, loudness: Arra
     graph.nodes.append(helper.make_node("Split", [joint], parts, name=f"{name}.split", axis=2, num_outputs=3))
     context = graph.node("MultiHeadAttention", parts, f"{name}.context", domain=CONTRIB, num_heads=HEADS)
     out = "attention.output.dense"
-    made = graph.linear(context, part[f"{out}.weight"].T, part[f"{out}.bias"] + offset, f"{name}.output")
-    return graph.node("Add", [made, x], f"{name}.sum")
+    output = graph.linear(context, part[f"{out}.weight"].T, part[f"{out}.bias"] + offset, f"{name}.output")
+    return graph.node("Add", [output, x], f"{name}.sum")
 
 
 def feed_forward(graph: Graph, x: str, offset: Array, part: Weights, loudness: tuple[Array, Array]) -> str:
@@ -181,21 +181,21 @@ def feed_forward(graph: Graph, x: str, offset: Array, part: Weights, loudness: t
     name = f"forward{part['number']}"
     inner, outer = part["intermediate.dense.weight"].T.copy(), part["output.dense.weight"].T.copy()
     bias = part["intermediate.dense.bias"] + folded(offset, inner)
-    kept = x
+    residual = x
     loud = np.flatnonzero(loudness[1] > LOUD)
     if len(loud):
         step = graph.node("MatMul", [x, graph.value(f"{name}.loud.inner", inner[:, loud])], f"{name}.loud.matmul")
-        own = graph.value(f"{name}.loud.bias", bias[loud].astype(np.float32))
-        step = graph.node("Add", [step, own], f"{name}.loud.add")
+        loud_bias = graph.value(f"{name}.loud.bias", bias[loud].astype(np.float32))
+        step = graph.node("Add", [step, loud_bias], f"{name}.loud.add")
         step = graph.node("Gelu", [step], f"{name}.loud.gelu", domain=CONTRIB)
         step = graph.node("MatMul", [step, graph.value(f"{name}.loud.outer", outer[loud])], f"{name}.loud")
-        kept = graph.node("Add", [x, step], f"{name}.kept")
+        residual = graph.node("Add", [x, step], f"{name}.kept")
         inner[:, loud] = bias[loud] = outer[loud] = 0
     divided, inner = balanced(graph, x, inner, loudness[0], name)
     step = graph.linear(divided, inner, bias, f"{name}.inner")
     step = graph.node("Gelu", [step], f"{name}.gelu", domain=CONTRIB)
     step = graph.linear(step, outer, part["output.dense.bias"] + offset, f"{name}.outer")
-    return graph.node("Add", [step, kept], f"{name}.sum")
+    return graph.node("Add", [step, residual], f"{name}.sum")
 
 
 def encoded(
@@ -226,8 +226,8 @@ def build(weights: Weights, loudness: dict[str, Array]) -> onnx.ModelProto:
     mean = graph.node("ReduceMean", [x, graph.value("pieces_axis", np.array([1]))], "mean", keepdims=0)
     pooled = graph.node("Add", [mean, graph.value("offset", offset)], "pooled")
     graph.node("LpNormalization", [pooled], "embedding", axis=1, p=2)
-    made = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, WIDTH])
-    return _model(graph, "all-MiniLM-L6-v2-int8", ["input_ids"], made)
+    output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, WIDTH])
+    return _model(graph, "all-MiniLM-L6-v2-int8", ["input_ids"], output)
 
 
 def build_pair(weights: Weights, loudness: dict[str, Array], head: Array, bias: Array, name: str) -> onnx.ModelProto:
@@ -236,14 +236,14 @@ def build_pair(weights: Weights, loudness: dict[str, Array], head: Array, bias: 
     graph = Graph()
     x, offset = encoded(graph, weights, loudness, two_texts=True)
     product = graph.node("MatMul", [x, graph.value("head", head.astype(np.float32))], "product")
-    given = (bias + folded(offset, head)).astype(np.float32)
-    graph.node("Add", [product, graph.value("head.bias", given)], "scores")
-    made = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "pieces", head.shape[1]])
-    return _model(graph, name, ["input_ids", "second"], made)
+    head_bias = (bias + folded(offset, head)).astype(np.float32)
+    graph.node("Add", [product, graph.value("head.bias", head_bias)], "scores")
+    output = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "pieces", head.shape[1]])
+    return _model(graph, name, ["input_ids", "second"], output)
 
 
-def _model(graph: Graph, name: str, inputs: list[str], made: onnx.ValueInfoProto) -> onnx.ModelProto:
-    given = [helper.make_tensor_value_info(one, TensorProto.INT64, [1, "pieces"]) for one in inputs]
-    body = helper.make_graph(graph.nodes, name, given, [made], graph.initializers)
+def _model(graph: Graph, name: str, inputs: list[str], output: onnx.ValueInfoProto) -> onnx.ModelProto:
+    input_infos = [helper.make_tensor_value_info(input_name, TensorProto.INT64, [1, "pieces"]) for input_name in inputs]
+    body = helper.make_graph(graph.nodes, name, input_infos, [output], graph.initializers)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(CONTRIB, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=10, producer_name="lectern")

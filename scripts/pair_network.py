@@ -77,25 +77,25 @@ class Teacher:
     def scores(self, ids: Array, second: Array) -> Array:
         """Two numbers for each word piece."""
         with torch.no_grad():
-            given = {"input_ids": torch.tensor(ids), "token_type_ids": torch.tensor(second)}
-            states = self.bert(**given, attention_mask=torch.ones_like(given["input_ids"])).last_hidden_state[0]
+            inputs = {"input_ids": torch.tensor(ids), "token_type_ids": torch.tensor(second)}
+            states = self.bert(**inputs, attention_mask=torch.ones_like(inputs["input_ids"])).last_hidden_state[0]
         return states.numpy() @ self.head + self.bias
 
 
 def ship(teacher: Teacher, name: str, target: Path, made_on: Sequence[Read], compared_on: Sequence[Read]) -> Shipped:
     """Write the int8 network and its checksum, if it says what the teacher says."""
-    loudness = calibrated(teacher.bert, teacher.weights, lambda: [teacher.scores(*one[:2]) for one in made_on])
+    loudness = calibrated(teacher.bert, teacher.weights, lambda: [teacher.scores(*example[:2]) for example in made_on])
     graph = build_pair(teacher.weights, loudness, teacher.head, teacher.bias, name)
     model = graph.SerializeToString(deterministic=True)
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    ours, theirs = list[Array](), list[Array]()
+    int8_odds, theirs = list[Array](), list[Array]()
     for ids, second, log_odds in compared_on:
-        (made,) = session.run(None, {"input_ids": ids, "second": second})
-        ours.append(log_odds(made[0]))
+        (scores,) = session.run(None, {"input_ids": ids, "second": second})
+        int8_odds.append(log_odds(scores[0]))
         theirs.append(log_odds(teacher.scores(ids, second)))
-    mine, fp32 = np.concatenate(ours), np.concatenate(theirs)
-    correlation = float(np.corrcoef(mine, fp32)[0, 1])
-    print(f"{len(model):,} bytes, correlation with fp32 on {len(mine)} numbers: {correlation:.4f}")
+    int8_all, fp32 = np.concatenate(int8_odds), np.concatenate(theirs)
+    correlation = float(np.corrcoef(int8_all, fp32)[0, 1])
+    print(f"{len(model):,} bytes, correlation with fp32 on {len(int8_all)} numbers: {correlation:.4f}")
     if correlation < LEAST_CORRELATION:
         raise SystemExit(f"that is less than {LEAST_CORRELATION}; nothing was written")
     target.mkdir(parents=True, exist_ok=True)
@@ -106,10 +106,10 @@ def ship(teacher: Teacher, name: str, target: Path, made_on: Sequence[Read], com
     return Shipped(
         sha=sha,
         size=len(model),
-        tested=len(mine),
+        tested=len(int8_all),
         correlation=correlation,
-        difference=float(np.abs(mine - fp32).mean()),
+        difference=float(np.abs(int8_all - fp32).mean()),
         spread=float(fp32.std()),
         loud=sum(int((sizes > LOUD).sum()) for layer, sizes in loudness.items() if layer.endswith("output.dense")),
-        versions=", ".join(f"{one} {metadata.version(one).split('+')[0]}" for one in VERSIONS),
+        versions=", ".join(f"{package} {metadata.version(package).split('+')[0]}" for package in VERSIONS),
     )

@@ -31,17 +31,19 @@ def cli_page() -> str:
         lines += [f"## {name}", "", command.help.split("\n\n")[0], "", "| | | default |", "|---|---|---|"]
         for parameter in command.params:
             option = parameter.opts[0].startswith("-")
-            shown = f"`{'`, `'.join(parameter.opts)}`" if option else f"`{parameter.name.upper()}`"
-            default = "" if parameter.default in (None, False) or parameter.required else _shown(parameter.default)
-            lines.append(f"| {shown} | {parameter.help} | {default} |")
+            label = f"`{'`, `'.join(parameter.opts)}`" if option else f"`{parameter.name.upper()}`"
+            default = (
+                "" if parameter.default in (None, False) or parameter.required else _default_text(parameter.default)
+            )
+            lines.append(f"| {label} | {parameter.help} | {default} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def _shown(default: object) -> str:
+def _default_text(default: object) -> str:
     """A default as it is typed."""
     if isinstance(default, list):
-        return ", ".join(map(_shown, default))
+        return ", ".join(map(_default_text, default))
     return f"`{default.value if isinstance(default, Enum) else default}`"
 
 
@@ -90,7 +92,7 @@ def http_page() -> str:
             does = " ".join(operation["description"].split())
             lines.append(f"| `{method.upper()} {path}` | {does} | `{operation['operationId']}` |")
     lines += ["", "Response headers; `openapi.json` lists them for each operation:", "", "| | |", "|---|---|"]
-    lines += [f"| `{name}` | {one['description']} |" for name, one in described["components"]["headers"].items()]
+    lines += [f"| `{name}` | {header['description']} |" for name, header in described["components"]["headers"].items()]
     return "\n".join([*lines, ""])
 
 

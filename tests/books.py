@@ -102,10 +102,10 @@ class Author:
         self._pick().unlink()
 
     def _swap(self) -> None:
-        one, other = self._pick(), self._pick()
-        first, second = one.read_bytes(), other.read_bytes()
-        one.write_bytes(second)
-        other.write_bytes(first)
+        first_file, second_file = self._pick(), self._pick()
+        first, second = first_file.read_bytes(), second_file.read_bytes()
+        first_file.write_bytes(second)
+        second_file.write_bytes(first)
 
     def _retitle(self) -> None:
         self._write(Path("mod-a/chapter-1-x/README.md"), f"# {self._prose()}\n\n{self._prose()}\n")

@@ -53,24 +53,24 @@ def unspoilt(vectors: list[Vector]) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ScriptedReply:
     """What a chat model says: words, or calls of tools (name, arguments as JSON)."""
 
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
 
 
-Say = Callable[[dict[str, Any]], Said]  # from the request's body
+Say = Callable[[dict[str, Any]], ScriptedReply]  # from the request's body
 
 
 def saying(text: str) -> Say:
     """A model that says this, whatever it is asked."""
-    return lambda _: Said(text=text)
+    return lambda _: ScriptedReply(text=text)
 
 
 def calling(name: str, **arguments: Any) -> Say:
     """A model that calls a tool."""
-    return lambda _: Said(calls=((name, json.dumps(arguments)),))
+    return lambda _: ScriptedReply(calls=((name, json.dumps(arguments)),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +143,8 @@ def openai_embeddings(received: Received, step: Step) -> Reply:
     ]
     if step.shuffled:
         rows.reverse()
-    used = sum(len(text.split()) for text in texts)
-    usage = {"prompt_tokens": used, "total_tokens": used}
+    token_count = sum(len(text.split()) for text in texts)
+    usage = {"prompt_tokens": token_count, "total_tokens": token_count}
     return Reply(parts=(_json({"object": "list", "data": rows, "model": model, "usage": usage}),))
 
 
@@ -168,21 +168,23 @@ def chat_completions(received: Received, step: Step) -> Reply:
     """POST /v1/chat/completions, streamed or not."""
     if not received.key:
         raise Complaint(401, "invalid_api_key")
-    said = step.say(received.body) if step.say else Said()
+    scripted_reply = step.say(received.body) if step.say else ScriptedReply()
     calls = [
         {"index": place, "id": f"call_{place}_{abs(hash(arguments))}", "type": "function"}
         | {"function": {"name": name, "arguments": arguments}}
-        for place, (name, arguments) in enumerate(said.calls)
+        for place, (name, arguments) in enumerate(scripted_reply.calls)
     ]
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
     finish = "tool_calls" if calls else "stop"
     common = {"id": "chatcmpl-1", "created": 1, "model": received.body.get("model")}
     if not received.body.get("stream"):
-        message = {"role": "assistant", "content": said.text or None} | ({"tool_calls": calls} if calls else {})
+        message = {"role": "assistant", "content": scripted_reply.text or None} | (
+            {"tool_calls": calls} if calls else {}
+        )
         choice = {"index": 0, "message": message, "finish_reason": finish}
         return Reply(parts=(_json({**common, "object": "chat.completion", "choices": [choice], "usage": usage}),))
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": piece} for piece in re.findall(r"[\s\S]{1,7}", said.text)]
+    deltas += [{"content": piece} for piece in re.findall(r"[\s\S]{1,7}", scripted_reply.text)]
     deltas += [{"tool_calls": [call]} for call in calls]
     chunks = [
         {**common, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
@@ -211,9 +213,9 @@ def _json(value: object) -> bytes:
 
 
 def _problem(received: Received, status: int, code: str) -> Reply:
-    said = f"scripted trouble with the key {received.key}"
-    openai_like = {"error": {"message": said, "type": "scripted", "param": None, "code": code}}
-    return Reply(status=status, parts=(_json({**openai_like, "message": said}),))
+    error_text = f"scripted trouble with the key {received.key}"
+    openai_like = {"error": {"message": error_text, "type": "scripted", "param": None, "code": code}}
+    return Reply(status=status, parts=(_json({**openai_like, "message": error_text}),))
 
 
 class FakeAI:
@@ -290,11 +292,11 @@ async def _write(writer: asyncio.StreamWriter, reply: Reply, step: Step) -> None
     lines = [f"HTTP/1.1 {reply.status} Scripted", f"content-type: {reply.content_type}", sized]
     lines += [f"{name}: {value}" for name, value in step.headers.items()]
     writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
-    shown = whole[: len(whole) // 2] if step.ending == "cut" else whole
-    piece = len(shown) // 100 + 1 if step.drip else len(shown) or 1
-    for start in range(0, len(shown), piece):
+    body_part = whole[: len(whole) // 2] if step.ending == "cut" else whole
+    piece = len(body_part) // 100 + 1 if step.drip else len(body_part) or 1
+    for start in range(0, len(body_part), piece):
         await asyncio.sleep(step.drip)
-        writer.write(shown[start : start + piece])
+        writer.write(body_part[start : start + piece])
         await writer.drain()
 
 

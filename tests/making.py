@@ -26,7 +26,7 @@ def chunk(text: str, where: LessonPlace | None = None, **changes: object) -> Chu
     """A chunk that is alone in its lesson, unless told otherwise."""
     where = where or place()
     words = len(text.split())
-    made = Chunk(
+    new_chunk = Chunk(
         id=chunk_id(where, content_hash(text)),
         text=text,
         book_id=where.book_id,
@@ -59,7 +59,7 @@ def chunk(text: str, where: LessonPlace | None = None, **changes: object) -> Chu
         token_count=round(words * 1.3),
         char_count=len(text),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
+    return replace(new_chunk, **changes)  # type: ignore[arg-type]  # fields by name
 
 
 def unit_vector(seed: str, dimensions: int = DIMENSIONS) -> list[float]:
@@ -70,20 +70,22 @@ def unit_vector(seed: str, dimensions: int = DIMENSIONS) -> list[float]:
     return [value / length for value in raw]
 
 
-def indexed(one: Chunk, *vectors: list[float]) -> IndexedChunk:
+def indexed(text_chunk: Chunk, *vectors: list[float]) -> IndexedChunk:
     """A chunk ready for the index."""
-    return IndexedChunk(stored=StampedChunk(chunk=one, stamp=STAMP), vectors=tuple(vectors) or (unit_vector(one.text),))
+    return IndexedChunk(
+        stored=StampedChunk(chunk=text_chunk, stamp=STAMP), vectors=tuple(vectors) or (unit_vector(text_chunk.text),)
+    )
 
 
-def hit(one: Chunk, similarity: float = 0.6, rank: int = 1) -> Hit:
+def hit(text_chunk: Chunk, similarity: float = 0.6, rank: int = 1) -> Hit:
     """A hit as a search would give it."""
     return Hit(
-        chunk=one,
+        chunk=text_chunk,
         rank=rank,
         score=similarity,
         similarity=similarity,
         lexical=similarity,
-        windows=(unit_vector(one.text),),
+        windows=(unit_vector(text_chunk.text),),
     )
 
 

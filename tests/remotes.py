@@ -44,8 +44,8 @@ class Clock:
 
 def options_of(policy: RetryPolicy = QUICK, **changes: Any) -> BatchOptions:
     """Two texts a request, one request at a time, so that a script's steps meet the batches in order."""
-    given = {"max_texts": 2, "concurrency": 1, "sleep": Clock().sleep} | changes
-    return BatchOptions(retries={"passage": policy, "question": policy}, **given)
+    values = {"max_texts": 2, "concurrency": 1, "sleep": Clock().sleep} | changes
+    return BatchOptions(retries={"passage": policy, "question": policy}, **values)
 
 
 class OverHTTP:

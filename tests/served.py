@@ -15,7 +15,7 @@ LECTERN = str(Path(sys.executable).with_name("lectern"))
 
 def lectern(*arguments: str, home: Path, check: bool = True, typed: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command as a person would."""
-    done = subprocess.run(
+    result = subprocess.run(
         [LECTERN, *arguments],
         capture_output=True,
         input=typed,
@@ -23,8 +23,8 @@ def lectern(*arguments: str, home: Path, check: bool = True, typed: str = "") ->
         check=False,
         env={**os.environ, "LECTERN_HOME": str(home)},
     )
-    assert not check or done.returncode == 0, done.stderr
-    return done
+    assert not check or result.returncode == 0, result.stderr
+    return result
 
 
 @contextmanager
@@ -52,9 +52,9 @@ def serving(command: list[str], *, cwd: Path | None = None, env: dict[str, str] 
 
 def _address(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    seen = []
+    output = []
     for line in process.stdout:
-        seen.append(line)
-        if found := re.search(r"http://\S+", line):
-            return found.group().rstrip("/")
-    raise AssertionError(f"no address was printed: {''.join(seen)}")
+        output.append(line)
+        if match := re.search(r"http://\S+", line):
+            return match.group().rstrip("/")
+    raise AssertionError(f"no address was printed: {''.join(output)}")

@@ -31,12 +31,12 @@ class Chroma:
         ids: list[str] = []
         texts: list[str] = []
         for file in files:
-            found = measuring.sections(file.read_text(encoding="utf-8"))
-            ids += [f"{file.relative_to(book)}#{place}" for place in range(len(found))]
-            texts += found
+            file_sections = measuring.sections(file.read_text(encoding="utf-8"))
+            ids += [f"{file.relative_to(book)}#{place}" for place in range(len(file_sections))]
+            texts += file_sections
         for start in range(0, len(texts), self.batch):
-            some = slice(start, start + self.batch)
-            self.collection.add(ids=ids[some], documents=texts[some])
+            batch_slice = slice(start, start + self.batch)
+            self.collection.add(ids=ids[batch_slice], documents=texts[batch_slice])
         return texts
 
     def open(self) -> None:
@@ -45,8 +45,8 @@ class Chroma:
 
     def search(self, question: str) -> int:
         """Query by text."""
-        found = self.collection.query(query_texts=[question], n_results=measuring.LIMIT)
-        return len(found["ids"][0])
+        results = self.collection.query(query_texts=[question], n_results=measuring.LIMIT)
+        return len(results["ids"][0])
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ async def ask_all() -> dict[str, Any]:
         async def search(question: str) -> int:
             return len((await lectern.search(question, limit=measuring.LIMIT)).hits)
 
-        made = await measuring.searched_async(search, measuring.questions(options.queries), options.begun)
-        made["pieces"] = made["pieces_read"] = await pieces(lectern)
-    return made
+        figures = await measuring.searched_async(search, measuring.questions(options.queries), options.begun)
+        figures["pieces"] = figures["pieces_read"] = await pieces(lectern)
+    return figures
 
 
 async def pieces(lectern: Lectern) -> int:

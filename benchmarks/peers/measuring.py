@@ -23,7 +23,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
-BEGUN = time.time()
+START_TIME = time.time()
 WINDOW = 256  # word pieces the model reads of a text; sentence-transformers drops the rest
 LIMIT = 5  # hits a question
 QUESTIONS = 200
@@ -48,15 +48,15 @@ class Peer(Protocol):
 def main(make: Callable[[Path, int], Peer], *, batch: int, packages: Sequence[str]) -> None:
     """Run one peer as the command line says."""
     options = command_line(batch)
-    made: dict[str, Any] = {"versions": {name: metadata.version(name) for name in packages}, "batch": options.batch}
+    figures: dict[str, Any] = {"versions": {name: metadata.version(name) for name in packages}, "batch": options.batch}
     peer = make(options.store, options.batch)
     if options.book:
-        made |= ingested(peer, options.book, options.begun)
+        figures |= ingested(peer, options.book, options.begun)
     else:
         peer.open()
     if options.queries:
-        made |= searched(peer.search, questions(options.queries), options.begun)
-    print(json.dumps(made))  # the last line; libraries may have printed others
+        figures |= searched(peer.search, questions(options.queries), options.begun)
+    print(json.dumps(figures))  # the last line; libraries may have printed others
 
 
 def command_line(batch: int = 0) -> argparse.Namespace:
@@ -66,45 +66,49 @@ def command_line(batch: int = 0) -> argparse.Namespace:
     parser.add_argument("--book", type=Path)
     parser.add_argument("--queries", type=Path, help="JSON lines with `text`")
     parser.add_argument("--batch", type=int, default=batch, help="texts the model is given at once")
-    parser.add_argument("--begun", type=float, default=BEGUN, help="when this process was started, in epoch seconds")
+    parser.add_argument(
+        "--begun", type=float, default=START_TIME, help="when this process was started, in epoch seconds"
+    )
     return parser.parse_args()
 
 
-def ingested(peer: Peer, book: Path, begun: float) -> dict[str, Any]:
+def ingested(peer: Peer, book: Path, start_time: float) -> dict[str, Any]:
     """The figures of one ingestion."""
     files = sorted(path for path in book.rglob("*.md*") if path.suffix in {".md", ".mdx"})
     start = time.perf_counter()
     texts = peer.ingest(book, files)
-    made = {
+    figures = {
         "seconds": round(time.perf_counter() - start, 3),
-        "whole_seconds": round(time.time() - begun, 3),
+        "whole_seconds": round(time.time() - start_time, 3),
         "peak_mib": peak_mib(),
         "files": len(files),
         "chunks": len(texts),
     }
     sizes = pieces(texts, Path(model_path()) / "tokenizer.json")  # after the clock
-    return made | {"pieces": sum(sizes), "pieces_read": sum(min(size, WINDOW - 2) for size in sizes)}
+    return figures | {"pieces": sum(sizes), "pieces_read": sum(min(size, WINDOW - 2) for size in sizes)}
 
 
-def searched(search: Callable[[str], int], asked: Sequence[str], begun: float) -> dict[str, Any]:
+def searched(search: Callable[[str], int], questions: Sequence[str], start_time: float) -> dict[str, Any]:
     """The figures of the searches; the first, which may load things, is counted on its own."""
 
     async def at_once(question: str) -> int:
         return search(question)
 
-    return asyncio.run(searched_async(at_once, asked, begun))
+    return asyncio.run(searched_async(at_once, questions, start_time))
 
 
-async def searched_async(search: Callable[[str], Awaitable[int]], asked: Sequence[str], begun: float) -> dict[str, Any]:
+async def searched_async(
+    search: Callable[[str], Awaitable[int]], questions: Sequence[str], start_time: float
+) -> dict[str, Any]:
     """The same of a search that is awaited."""
-    await search(asked[0])
-    cold = time.time() - begun
+    await search(questions[0])
+    cold = time.time() - start_time
     times = []
-    for question in asked:
+    for question in questions:
         start = time.perf_counter()
-        found = await search(question)
+        count_found = await search(question)
         times.append((time.perf_counter() - start) * 1000)
-        if not found:
+        if not count_found:
             raise SystemExit(f"nothing was found for {question!r}")
     return {
         "questions": len(times),
@@ -145,18 +149,18 @@ def pieces(texts: Sequence[str], tokenizer_file: Path) -> list[int]:
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return [len(one.ids) for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+    return [len(encoding.ids) for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
 
 def sections(text: str) -> list[str]:
     """A Markdown text cut before each heading; a `#` in a code fence is none. For peers that bring no splitter."""
-    found: list[list[str]] = [[]]
+    sections_found: list[list[str]] = [[]]
     fence = ""
     for line in text.splitlines():
         if mark := _FENCE.match(line):
             fence = mark[1] if not fence else "" if fence == mark[1] else fence
         elif not fence and _HEADING.match(line):
-            found.append([])
-        found[-1].append(line)
-    whole = ("\n".join(lines).strip() for lines in found)
+            sections_found.append([])
+        sections_found[-1].append(line)
+    whole = ("\n".join(lines).strip() for lines in sections_found)
     return [section for section in whole if section]

@@ -42,10 +42,10 @@ MAX_WAIT_SECONDS = 1200  # to wait for a quiet machine
 class Ran:
     """One process that has ended: what it said, and what it cost."""
 
-    said: dict[str, Any]
+    output: dict[str, Any]
     seconds: float  # from its start to its exit
     peak_mib: float
-    others: float | None  # cores that everybody else on the machine kept busy meanwhile
+    other_cores: float | None  # cores that everybody else on the machine kept busy meanwhile
 
 
 class Disturbed(Exception):
@@ -65,7 +65,7 @@ def run(command: Sequence[str | Path], *, alone: bool = False, **settings: str) 
         if alone:
             threading.Thread(target=_guard, args=(process.pid, over), daemon=True).start()
         out = process.stdout.read()
-        _, status, used = os.wait4(process.pid, 0)  # the only way to one child's own peak memory
+        _, status, usage = os.wait4(process.pid, 0)  # the only way to one child's own peak memory
         took = time.perf_counter() - start
         disturbed = over.is_set()
         over.set()
@@ -77,10 +77,10 @@ def run(command: Sequence[str | Path], *, alone: bool = False, **settings: str) 
             errors.seek(0)
             raise SystemExit(f"{command[0]} failed with {process.returncode}:\n{errors.read()[-4000:]}")
     spent = _busy()
-    others = None if busy is None or spent is None else (spent - busy - used.ru_utime - used.ru_stime) / took
-    peak = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    said: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return Ran(said=said, seconds=took, peak_mib=round(peak, 1), others=others and round(others, 2))
+    other_cores = None if busy is None or spent is None else (spent - busy - usage.ru_utime - usage.ru_stime) / took
+    peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    output: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return Ran(output=output, seconds=took, peak_mib=round(peak, 1), other_cores=other_cores and round(other_cores, 2))
 
 
 def undisturbed(measure: Callable[[bool], dict[str, Any]], tries: int) -> dict[str, Any]:
@@ -115,8 +115,8 @@ def _guard(process: int, over: threading.Event) -> None:
             fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
             return
-        own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        if (_busy() or 0) - first - own > QUIET * max(time.monotonic() - start, 20):
+        own_seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        if (_busy() or 0) - first - own_seconds > QUIET * max(time.monotonic() - start, 20):
             over.set()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -137,8 +137,8 @@ def environment(folder: Path, packages: Sequence[str]) -> Path:
     if not python.exists():
         print(f"making {folder.name}'s environment", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        for wanted in ([TORCH], packages):
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+        for package_names in ([TORCH], packages):
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *package_names], check=True)
     return python.absolute()  # not resolved: the link is what makes it the environment's
 
 

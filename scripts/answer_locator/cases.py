@@ -32,13 +32,18 @@ from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
 from lectern.text.quotes import pieces_of, quotes_of
 
-WRITTEN = ROOT / "examples" / "golden" / "finder" / "written.jsonl"
+WRITTEN_FILE = ROOT / "examples" / "golden" / "finder" / "written.jsonl"
 BOOKS = {"agentfactory": "book-agentfactory/docs", "curriculum": "book-curriculum/modules"}
 SQUAD, NQ = "qa-squad2", "qa-nq"
 CUT_FROM, A_PART = 260, 200  # words of a corpus' text: too many for one passage, and of what it is cut into
 SHORT, LONG = 15, 180  # words of a passage: too few to be like any other, and as many as are embedded
 LIKE, NEXT = 12, 8  # passages that are looked at for being next in meaning, and that one is drawn from
-REMOVED, OTHER, NQ_COUNTS, LEFT_OUT = 0.6, 0.4, 0.7, 0.5  # what rows count beside those with their own passage
+REMOVED_WEIGHT, OTHER_WEIGHT, NQ_COUNTS, LEFT_OUT = (
+    0.6,
+    0.4,
+    0.7,
+    0.5,
+)  # what rows count beside those with their own passage
 FEWEST = 2  # pieces of a passage that something was taken out of
 SEED = 7
 
@@ -62,17 +67,17 @@ class Passage:
     @property
     def digest(self) -> str:
         """Of what the authors saw: quotes but whole lists, on one line each."""
-        seen = [" ".join(quote.text.split()) for quote in quotes_of(self.text) if quote.kind != "list"]
-        return hashlib.sha256("\n".join(seen).encode()).hexdigest()[:12]
+        quotes = [" ".join(quote.text.split()) for quote in quotes_of(self.text) if quote.kind != "list"]
+        return hashlib.sha256("\n".join(quotes).encode()).hexdigest()[:12]
 
 
 def of_book(name: str) -> Iterator[Passage]:
     """The chunks of a book."""
     folder = SHARED / BOOKS[name]
-    found = survey(folder)
-    for source in found.lessons:
+    book_survey = survey(folder)
+    for source in book_survey.lessons:
         if not any(word in source.source_file.lower() for word in NO_LESSONS):
-            for chunk in read_lesson(folder, source, found.manifest).chunks:
+            for chunk in read_lesson(folder, source, book_survey.manifest).chunks:
                 heading = chunk.section_title or source.lesson_title
                 yield Passage((name, source.source_file, chunk.chunk_index), heading, chunk.text)
 
@@ -89,56 +94,56 @@ def _parts(text: str) -> Iterator[str]:
     if len(text.split()) <= CUT_FROM:
         yield text
         return
-    held: list[str] = []
+    lines_held: list[str] = []
     for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])|\n\n", text):
-        if held and len(" ".join(held).split()) + len(sentence.split()) > A_PART:
-            yield " ".join(held)
-            held = []
-        held.append(sentence)
-    yield " ".join(held)
+        if lines_held and len(" ".join(lines_held).split()) + len(sentence.split()) > A_PART:
+            yield " ".join(lines_held)
+            lines_held = []
+        lines_held.append(sentence)
+    yield " ".join(lines_held)
 
 
 async def _embedded(texts: Sequence[str], purpose: Purpose) -> Array:
-    embedder, made = LocalEmbedder(), list[Sequence[float]]()
+    embedder, vectors = LocalEmbedder(), list[Sequence[float]]()
     for start in range(0, len(texts), 256):
-        made += await embedder.embed(texts[start : start + 256], purpose=purpose)
-    return np.array(made, np.float32)
+        vectors += await embedder.embed(texts[start : start + 256], purpose=purpose)
+    return np.array(vectors, np.float32)
 
 
 def written_rows() -> Iterator[Row]:
     """Of each written question: its passage, the same without the answer, and two passages next in meaning."""
-    lines = [json.loads(line) for line in WRITTEN.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in WRITTEN_FILE.read_text(encoding="utf-8").splitlines()]
     names = sorted({line["set"] for line in lines})
-    passages = [one for name in names for one in (of_book if name in BOOKS else of_corpus)(name)]
-    known = {passage.key: passage for passage in passages}
-    near = [one for one in passages if len(one.text.split()) >= SHORT and one.pieces]
-    cut = [LocalEmbedder().passages((one.heading,), " ".join(one.text.split()[:LONG]))[0] for one in near]
+    passages = [passage for name in names for passage in (of_book if name in BOOKS else of_corpus)(name)]
+    passage_by_key = {passage.key: passage for passage in passages}
+    near = [passage for passage in passages if len(passage.text.split()) >= SHORT and passage.pieces]
+    cut = [LocalEmbedder().passages((passage.heading,), " ".join(passage.text.split()[:LONG]))[0] for passage in near]
     vectors = asyncio.run(_embedded(cut, "passage"))
     questions = [question for line in lines for question, _ in line["asked"]]
-    asked = dict(zip(questions, asyncio.run(_embedded(questions, "question")), strict=True))
-    places = {name: np.array([at for at, one in enumerate(near) if one.key[0] == name]) for name in names}
+    vector_by_question = dict(zip(questions, asyncio.run(_embedded(questions, "question")), strict=True))
+    places = {name: np.array([at for at, passage in enumerate(near) if passage.key[0] == name]) for name in names}
     draw, left_out = random.Random(SEED), 0
     for line in lines:
-        passage = known.get((line["set"], line["doc"], line["at"]))
+        passage = passage_by_key.get((line["set"], line["doc"], line["at"]))
         if passage is None or passage.digest != line["digest"]:
             left_out += 1
             continue
-        mine = places[line["set"]]
+        set_places = places[line["set"]]
         for question, answers in line["asked"]:
-            yield from _own(question, answers, passage, line["_id"])
-            closest = mine[np.argsort(-(vectors[mine] @ asked[question]))[:LIKE]]
+            yield from _answered_rows(question, answers, passage, line["_id"])
+            closest = set_places[np.argsort(-(vectors[set_places] @ vector_by_question[question]))[:LIKE]]
             best = [near[at] for at in closest if near[at] != passage]
-            for other in [best[0], draw.choice(best[1:NEXT])]:
+            for neighbour in [best[0], draw.choice(best[1:NEXT])]:
                 kind = "other" if answers else "other-near"
-                yield Row(question, other.heading, other.pieces, [], OTHER, kind, line["_id"])
+                yield Row(question, neighbour.heading, neighbour.pieces, [], OTHER_WEIGHT, kind, line["_id"])
     print(f"{left_out} of {len(lines)} passages are cut differently now and were left out")
 
 
-def _own(question: str, answers: list[int], passage: Passage, group: str) -> Iterator[Row]:
+def _answered_rows(question: str, answers: list[int], passage: Passage, group: str) -> Iterator[Row]:
     yield Row(question, passage.heading, passage.pieces, answers, 1.0, "own" if answers else "near", group)
     rest = [piece for number, piece in enumerate(passage.pieces) if number not in answers]
     if answers and len(rest) >= FEWEST:
-        yield Row(question, passage.heading, rest, [], REMOVED, "removed", group)
+        yield Row(question, passage.heading, rest, [], REMOVED_WEIGHT, "removed", group)
 
 
 def set_rows(name: str, kind: str, counts: float) -> Iterator[tuple[str, Row]]:
@@ -146,13 +151,19 @@ def set_rows(name: str, kind: str, counts: float) -> Iterator[tuple[str, Row]]:
     corpus = {passage.key[1]: passage for passage in of_corpus(name) if passage.key[2] == 0}
     for question in map(json.loads, (SHARED / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()):
         passage, article = corpus[question["gold"][0]["doc"]], str(question["meta"].get("article") or question["_id"])
-        wanted = [answer.lower() for answer in question["answers"]] if question["answerable"] else []
+        expected_answers = [answer.lower() for answer in question["answers"]] if question["answerable"] else []
         pieces = passage.pieces
-        answers = [at for at, piece in enumerate(pieces) if any(answer in piece.lower() for answer in wanted)]
-        if not pieces or (wanted and not answers):
+        answers = [at for at, piece in enumerate(pieces) if any(answer in piece.lower() for answer in expected_answers)]
+        if not pieces or (expected_answers and not answers):
             continue
         row = Row(
-            question["text"], passage.heading, pieces, answers, counts, kind if wanted else f"{kind}-adv", article
+            question["text"],
+            passage.heading,
+            pieces,
+            answers,
+            counts,
+            kind if expected_answers else f"{kind}-adv",
+            article,
         )
         yield article, row
         rest = [piece for at, piece in enumerate(pieces) if at not in answers]
@@ -168,8 +179,8 @@ def main() -> None:
     fitted = set(sorted({article for article, _ in squad})[0::2])  # as `lectern eval answers --half fitted` cuts them
     rows = [*written_rows(), *(row for article, row in squad if article in fitted)]
     rows += [row for _, row in set_rows(NQ, "nq", NQ_COUNTS)]
-    held = [row for article, row in squad if article not in fitted and not row.kind.endswith("removed")]
-    print(write(folder / "rows.jsonl.gz", rows), write(folder / "reported.jsonl.gz", held))
+    test_rows = [row for article, row in squad if article not in fitted and not row.kind.endswith("removed")]
+    print(write(folder / "rows.jsonl.gz", rows), write(folder / "reported.jsonl.gz", test_rows))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from row_files import read
 from tokenizers import Tokenizer
 
 NAME = "lectern-finder-int8"
-EVERY = 211  # of so many rows one is taken
+SAMPLE_STEP = 211  # of so many rows one is taken
 
 CARD = """\
 # The network that finds answers, int8
@@ -66,8 +66,8 @@ def read_by(row: Row, tokenizer: Tokenizer) -> Read:
     window = next(windows(question, heading, pieces))
 
     def log_odds(scores: Array) -> Array:
-        found: Array = scores[window.marks, 1] - scores[0, 0]
-        return found
+        odds: Array = scores[window.marks, 1] - scores[0, 0]
+        return odds
 
     second = (np.arange(len(window.ids)) >= window.second).astype(np.int64)
     return Read(np.array([window.ids]), second[None], log_odds)
@@ -78,10 +78,12 @@ def main() -> None:
     folder, target = map(Path, (*sys.argv[1:], WEIGHTS / "finder")[:2])
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
     rows = [row for row in read(folder / "rows.jsonl.gz", Row) if row.pieces]
-    made_on, compared_on = ([read_by(row, tokenizer) for row in rows[first::EVERY][:CALIBRATION]] for first in (0, 1))
-    made = ship(Teacher(folder / "weights.npz", ("none", "mark")), NAME, target, made_on, compared_on)
+    made_on, compared_on = (
+        [read_by(row, tokenizer) for row in rows[first::SAMPLE_STEP][:CALIBRATION]] for first in (0, 1)
+    )
+    shipped = ship(Teacher(folder / "weights.npz", ("none", "mark")), NAME, target, made_on, compared_on)
     measured = json.loads((folder / "measured.json").read_text(encoding="utf-8"))["card"]
-    card = CARD.format(model=f"{NAME}.onnx", table=table_of(rows), measured=measured, **made._asdict())
+    card = CARD.format(model=f"{NAME}.onnx", table=table_of(rows), measured=measured, **shipped._asdict())
     (target / "MODEL_CARD.md").write_text(card, encoding="utf-8")
 
 
@@ -102,9 +104,9 @@ KINDS = {
 def table_of(rows: list[Row]) -> str:
     """How many rows of each kind."""
     lines = []
-    for kind, said in KINDS.items():
-        mine = [row for row in rows if row.kind == kind]
-        lines.append(f"| {len(mine):,} | {mine[0].counts:g} | {said} |")
+    for kind, description in KINDS.items():
+        kind_rows = [row for row in rows if row.kind == kind]
+        lines.append(f"| {len(kind_rows):,} | {kind_rows[0].counts:g} | {description} |")
     return "\n".join(lines)
 
 

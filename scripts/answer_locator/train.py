@@ -63,31 +63,41 @@ def encoded(rows: Sequence[Row]) -> Set:
     """All windows of all rows."""
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
     texts = list(dict.fromkeys(text for row in rows for text in (row.question, row.heading, *row.pieces)))
-    known = {t: e.ids for t, e in zip(texts, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True)}
-    every = [
+    ids_by_text = {
+        t: e.ids for t, e in zip(texts, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True)
+    }
+    all_windows = [
         (number, window)
         for number, row in enumerate(rows)
-        for window in windows(known[row.question], known[row.heading], [known[piece] for piece in row.pieces])
+        for window in windows(
+            ids_by_text[row.question], ids_by_text[row.heading], [ids_by_text[piece] for piece in row.pieces]
+        )
     ]
-    count = len(every)
-    made = Set(
+    count = len(all_windows)
+    encoded_set = Set(
         np.zeros((count, WINDOW), np.int32), np.zeros(count, np.int32), np.zeros((count, MOST), np.int64),
         np.zeros((count, MOST), bool), np.zeros((count, MOST + 1), np.float32), np.zeros(count, np.float32),
         *np.zeros((3, count), np.int32),
     )  # fmt: skip
-    for place, (number, window) in enumerate(every):
+    for place, (number, window) in enumerate(all_windows):
         row, size = rows[number], len(window.marks)
-        made.ids[place, : len(window.ids)], made.length[place] = window.ids, len(window.ids)
-        made.second[place], made.row[place], made.first[place] = window.second, number, window.first
-        made.marks[place, :size], made.there[place, :size] = window.marks, True
-        mine = [at for at in row.answers if window.first <= at < window.first + size]
-        for at in mine:
-            made.answers[place, 1 + at - window.first] = 1.0 if at == row.answers[0] or row.kind in ALIKE else 0.5
-        if not mine:
-            made.answers[place, 0] = 1.0
-        made.answers[place] /= made.answers[place].sum()
-        made.counts[place] = row.counts
-    return made
+        encoded_set.ids[place, : len(window.ids)], encoded_set.length[place] = window.ids, len(window.ids)
+        encoded_set.second[place], encoded_set.row[place], encoded_set.first[place] = (
+            window.second,
+            number,
+            window.first,
+        )
+        encoded_set.marks[place, :size], encoded_set.there[place, :size] = window.marks, True
+        answer_places = [at for at in row.answers if window.first <= at < window.first + size]
+        for at in answer_places:
+            encoded_set.answers[place, 1 + at - window.first] = (
+                1.0 if at == row.answers[0] or row.kind in ALIKE else 0.5
+            )
+        if not answer_places:
+            encoded_set.answers[place, 0] = 1.0
+        encoded_set.answers[place] /= encoded_set.answers[place].sum()
+        encoded_set.counts[place] = row.counts
+    return encoded_set
 
 
 class AnswerLocator(torch.nn.Module):
@@ -100,27 +110,27 @@ class AnswerLocator(torch.nn.Module):
 
     def read(self, data: Set, places: Array) -> torch.Tensor:
         """The numbers of some windows, cut to the longest of them."""
-        some = data.take(places)
-        ids = torch.tensor(some.ids[:, : some.length.max()], device=DEVICE).long()
+        batch = data.take(places)
+        ids = torch.tensor(batch.ids[:, : batch.length.max()], device=DEVICE).long()
         at, mask = torch.arange(ids.shape[1], device=DEVICE)[None], ids != 0
-        types = ((at >= torch.tensor(some.second, device=DEVICE)[:, None]) & mask).long()
+        types = ((at >= torch.tensor(batch.second, device=DEVICE)[:, None]) & mask).long()
         with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
             read = self.bert(input_ids=ids, token_type_ids=types, attention_mask=mask.long()).last_hidden_state
             states = self.drop(read)
-            none, every = self.none(states[:, 0]).float(), self.mark(states)[..., 0].float()
-        pieces = torch.gather(every, 1, torch.tensor(some.marks, device=DEVICE))
-        return torch.cat([none, pieces.masked_fill(~torch.tensor(some.there, device=DEVICE), NOTHING)], 1)
+            no_answer, all_marks = self.none(states[:, 0]).float(), self.mark(states)[..., 0].float()
+        pieces = torch.gather(all_marks, 1, torch.tensor(batch.marks, device=DEVICE))
+        return torch.cat([no_answer, pieces.masked_fill(~torch.tensor(batch.there, device=DEVICE), NOTHING)], 1)
 
 
 def loss_of(locator: AnswerLocator, data: Set, places: Array) -> torch.Tensor:
     """What is wrong with the network's view of some windows."""
-    wanted, there, counts = (
+    targets, there, counts = (
         torch.tensor(array[places], device=DEVICE) for array in (data.answers, data.there, data.counts)
     )
-    choices = torch.cat([torch.ones_like(wanted[:, :1]), there.float()], 1)
-    wanted = wanted * (1 - SMOOTH) + SMOOTH * choices / choices.sum(1, keepdim=True)
+    choices = torch.cat([torch.ones_like(targets[:, :1]), there.float()], 1)
+    targets = targets * (1 - SMOOTH) + SMOOTH * choices / choices.sum(1, keepdim=True)
     chances = torch.nn.functional.log_softmax(locator.read(data, places), 1)
-    return (-(wanted * chances).sum(1) * counts).mean()
+    return (-(targets * chances).sum(1) * counts).mean()
 
 
 def train(locator: AnswerLocator, data: Set, epochs: int) -> None:
@@ -135,7 +145,7 @@ def train(locator: AnswerLocator, data: Set, epochs: int) -> None:
         parts = np.array_split(draw.permutation(count), max(1, count // (BATCH * BUCKETS)))
         order = np.concatenate([part[np.argsort(data.length[part])] for part in parts])
         batches = [order[start : start + BATCH] for start in range(0, count, BATCH)]
-        seen = 0.0
+        total_loss = 0.0
         for number in draw.permutation(len(batches)):
             pace = min(1, (step + 1) / (total * WARM + 1)) * max(LEAST_RATE, 1 - step / total)
             optimizer.param_groups[0]["lr"] = RATE * pace
@@ -144,8 +154,8 @@ def train(locator: AnswerLocator, data: Set, epochs: int) -> None:
             loss.backward()
             torch.nn.utils.clip_grad_norm_(locator.parameters(), 1.0)
             optimizer.step()
-            step, seen = step + 1, seen + float(loss.detach()) * len(batches[number])
-        print(f"  epoch {epoch}: loss {seen / count:.4f}", flush=True)
+            step, total_loss = step + 1, total_loss + float(loss.detach()) * len(batches[number])
+        print(f"  epoch {epoch}: loss {total_loss / count:.4f}", flush=True)
 
 
 def predicted(locator: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
@@ -157,14 +167,14 @@ def predicted(locator: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[A
             places = order[start : start + AT_ONCE]
             numbers[places] = locator.read(data, places).cpu().numpy()
     odds, likeliest, best = np.full(len(rows), -np.inf), np.zeros(len(rows), int), np.full(len(rows), -np.inf)
-    for row, first, made in zip(data.row, data.first, numbers, strict=True):
-        odds[row] = max(odds[row], np.logaddexp.reduce(made[1:]) - made[0])
-        if made[1:].max() - made[0] > best[row]:
-            best[row], likeliest[row] = made[1:].max() - made[0], first + made[1:].argmax()
+    for row, first, scores in zip(data.row, data.first, numbers, strict=True):
+        odds[row] = max(odds[row], np.logaddexp.reduce(scores[1:]) - scores[0])
+        if scores[1:].max() - scores[0] > best[row]:
+            best[row], likeliest[row] = scores[1:].max() - scores[0], first + scores[1:].argmax()
     return odds, likeliest
 
 
-def told(name: str, rows: Sequence[Row], locator: AnswerLocator, data: Set) -> str:
+def figures_line(name: str, rows: Sequence[Row], locator: AnswerLocator, data: Set) -> str:
     """How well the network does on rows that it has not seen."""
     odds, likeliest = predicted(locator, rows, data)
     answered = np.array([bool(row.answers) for row in rows])
@@ -187,12 +197,15 @@ def main() -> None:
     rows, reported = read(folder / "rows.jsonl.gz", Row, most), read(folder / "reported.jsonl.gz", Row, most)
     groups = sorted({row.group for row in rows})
     random.Random(0).shuffle(groups)
-    held = set(groups[: len(groups) // HELD_OUT])
-    mine = [row for row in rows if row.group not in held]
-    others = [row for row in rows if row.group in held]
+    held_groups = set(groups[: len(groups) // HELD_OUT])
+    training_rows = [row for row in rows if row.group not in held_groups]
+    held_rows = [row for row in rows if row.group in held_groups]
     locator = AnswerLocator().to(DEVICE)
-    train(locator, encoded(mine), 1 if most else EPOCHS)
-    lines = [told(name, some, locator, encoded(some)) for name, some in (("Held out", others), ("qa-squad2", reported))]
+    train(locator, encoded(training_rows), 1 if most else EPOCHS)
+    lines = [
+        figures_line(name, part_rows, locator, encoded(part_rows))
+        for name, part_rows in (("Held out", held_rows), ("qa-squad2", reported))
+    ]
     print(*lines, sep="\n")
     (folder / "measured.json").write_text(json.dumps({"card": "\n\n".join(lines)}), encoding="utf-8")
     np.savez(folder / "weights.npz", **{name: tensor.cpu().numpy() for name, tensor in locator.state_dict().items()})

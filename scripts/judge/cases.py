@@ -54,7 +54,7 @@ def stated(text: str) -> str:
     return unattributed(decodable(text).strip())
 
 
-def written() -> Iterator[Stated]:
+def written_cases() -> Iterator[Stated]:
     """The written pairs: each true statement, then the false one that was made of it."""
     for line in (GOLDEN / "written.jsonl").read_text(encoding="utf-8").splitlines():
         pairs = json.loads(line)
@@ -105,7 +105,11 @@ def main() -> None:
     """Write all cases."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name, cases in {"written": written(), "golden": golden(), **{name: ground(name) for name in GROUND}}.items():
+    for name, cases in {
+        "written": written_cases(),
+        "golden": golden(),
+        **{name: ground(name) for name in GROUND},
+    }.items():
         print(name, write(folder / f"{name}.jsonl.gz", (case.row() for case in cases)))
 
 

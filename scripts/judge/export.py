@@ -21,7 +21,7 @@ from row_files import read
 from tokenizers import Tokenizer
 
 NAME = "lectern-judge-int8"
-EVERY = 37  # of so many statements one is taken
+SAMPLE_STEP = 37  # of so many statements one is taken
 
 CARD = """\
 # The judge's network, int8
@@ -66,15 +66,17 @@ Made by `scripts/judge/`; versions: {versions}.
 
 def read_by(row: Row, tokenizer: Tokenizer) -> Read:
     """A statement and its evidence, and its log-odds as `lectern.embedders.entailment` reckons them."""
-    mine, theirs = (tokenizer.encode(text, add_special_tokens=False).ids for text in (row.statement, row.evidence))
-    mine = mine[:LONGEST]
-    theirs = theirs[: WINDOW - MARKS - len(mine)]
-    second = [0] * (len(mine) + 2) + [1] * (len(theirs) + 1)
+    statement_ids, theirs = (
+        tokenizer.encode(text, add_special_tokens=False).ids for text in (row.statement, row.evidence)
+    )
+    statement_ids = statement_ids[:LONGEST]
+    theirs = theirs[: WINDOW - MARKS - len(statement_ids)]
+    second = [0] * (len(statement_ids) + 2) + [1] * (len(theirs) + 1)
 
     def log_odds(scores: Array) -> Array:
-        return np.array([scores[0, 0] - np.logaddexp.reduce(scores[1 : len(mine) + 1, 1])])
+        return np.array([scores[0, 0] - np.logaddexp.reduce(scores[1 : len(statement_ids) + 1, 1])])
 
-    return Read(np.array([[OPENS, *mine, PARTS, *theirs, PARTS]]), np.array([second]), log_odds)
+    return Read(np.array([[OPENS, *statement_ids, PARTS, *theirs, PARTS]]), np.array([second]), log_odds)
 
 
 def main() -> None:
@@ -82,10 +84,12 @@ def main() -> None:
     folder, target = map(Path, (*sys.argv[1:], WEIGHTS / "judge")[:2])
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
     rows = [row for row in read(folder / "written.jsonl.gz", Row) if row.part != "3"]
-    made_on, compared_on = ([read_by(row, tokenizer) for row in rows[first::EVERY][:CALIBRATION]] for first in (0, 1))
-    made = ship(Teacher(folder / "weights.npz", ("head", "token")), NAME, target, made_on, compared_on)
+    made_on, compared_on = (
+        [read_by(row, tokenizer) for row in rows[first::SAMPLE_STEP][:CALIBRATION]] for first in (0, 1)
+    )
+    shipped = ship(Teacher(folder / "weights.npz", ("head", "token")), NAME, target, made_on, compared_on)
     ground = sum(row.part == "fit" for file in folder.glob("ground-*.gz") for row in read(file, Row))
-    card = CARD.format(model=f"{NAME}.onnx", ground=ground, **made._asdict())
+    card = CARD.format(model=f"{NAME}.onnx", ground=ground, **shipped._asdict())
     (target / "MODEL_CARD.md").write_text(card, encoding="utf-8")
 
 

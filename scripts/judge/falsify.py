@@ -45,9 +45,9 @@ def _groups(table: str) -> list[list[str]]:
 
 def _opposites() -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
-    for one, other in _groups(OPPOSITES):
-        table.setdefault(one, []).append(other)
-        table.setdefault(other, []).append(one)
+    for first_word, second_word in _groups(OPPOSITES):
+        table.setdefault(first_word, []).append(second_word)
+        table.setdefault(second_word, []).append(first_word)
     return table
 
 
@@ -56,19 +56,19 @@ _OPPOSITE = _opposites()
 
 def negated(text: str, _: str, r: Random) -> list[str]:
     """A negation added or taken away, a limit moved."""
-    made = []
+    variants = []
     if verbs := list(_VERB.finditer(text)):
         end = r.choice(verbs).end()
-        made.append(f"{text[:end]}not {text[end:]}")
-    made.append(re.sub(r" (not|never)\b", "", text.replace("cannot", "can").replace("n't", ""), count=1))
+        variants.append(f"{text[:end]}not {text[end:]}")
+    variants.append(re.sub(r" (not|never)\b", "", text.replace("cannot", "can").replace("n't", ""), count=1))
     acts = [act for act in _ACTS.finditer(text) if act[1] not in _NO_VERB and text[: act.start()].strip()]
     if acts := [act for act in acts if not _NOUN_BEFORE.search(text[: act.start()].lower())]:
         act = r.choice(acts)
-        made.append(f"{text[: act.start()]}does not {act[1]} {text[act.end() :]}")
-    made.append(re.sub(r"\bwithout\b", "with", text))
+        variants.append(f"{text[: act.start()]}does not {act[1]} {text[act.end() :]}")
+    variants.append(re.sub(r"\bwithout\b", "with", text))
     only = re.sub(r"\bonly\b", "not only", text) if r.random() < 0.5 else re.sub(r"\bonly ", "", text)
     if only != text and r.random() < 0.5:
-        made.append(only)
+        variants.append(only)
 
     def surely(word: re.Match[str]) -> str:
         always = r.choice(["always", "never"])
@@ -76,75 +76,86 @@ def negated(text: str, _: str, r: Random) -> list[str]:
 
     sure = re.sub(r"\b(usually|often|mostly|sometimes|may|can)\b", surely, text, count=1)
     if sure != text and r.random() < 0.6:
-        made.append(sure)
-    none = {"always": "never", "every": "no", "all": "none of"}
-    made.append(re.sub(r"\b(always|every|all)\b", lambda word: none[word[0]], text, count=1))
-    made.append(re.sub(r"\bno\b", r.choice(["a", "every"]), text, count=1))
-    return made
+        variants.append(sure)
+    negations = {"always": "never", "every": "no", "all": "none of"}
+    variants.append(re.sub(r"\b(always|every|all)\b", lambda word: negations[word[0]], text, count=1))
+    variants.append(re.sub(r"\bno\b", r.choice(["a", "every"]), text, count=1))
+    return variants
 
 
 def opposed(text: str, _: str, r: Random) -> list[str]:
     """A word turned into its opposite."""
     words = [word for word in re.finditer(r"[A-Za-z]+", text) if word[0].lower() in _OPPOSITE.keys() - _NO_OPPOSITE]
-    return [_put(text, word := r.choice(words), r.choice(_OPPOSITE[word[0].lower()]))] if words else []
+    return [_replace_match(text, word := r.choice(words), r.choice(_OPPOSITE[word[0].lower()]))] if words else []
 
 
 def renumbered(text: str, passage: str, r: Random) -> list[str]:
     """Another number: reckoned, or one of the passage's."""
     if not (numbers := list(_NUMBER.finditer(text))):
         words = [word for word in re.finditer(r"\b[a-z]+\b", text) if word[0] in _OTHER_COUNT]
-        return [_put(text, word := r.choice(words), _OTHER_COUNT[word[0]].replace("_", " "))] if words else []
+        return [_replace_match(text, word := r.choice(words), _OTHER_COUNT[word[0]].replace("_", " "))] if words else []
     number = r.choice(numbers)
     value = float(number[0])
-    others = [one for one in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", passage) if one != number[0] and one not in text]
+    other_numbers = [
+        candidate
+        for candidate in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", passage)
+        if candidate != number[0] and candidate not in text
+    ]
     new = r.choice([value * 2, value * 10, value / 2, value + 1, value + 2, value * 1.5])
-    made = [_put(text, number, str(int(new)) if new == int(new) else f"{new:.3g}")]
-    return [*made, _put(text, number, r.choice(others))] if others else made
+    variants = [_replace_match(text, number, str(int(new)) if new == int(new) else f"{new:.3g}")]
+    return [*variants, _replace_match(text, number, r.choice(other_numbers))] if other_numbers else variants
 
 
 def remeasured(text: str, _: str, r: Random) -> list[str]:
     """Another unit of the same kind."""
-    made = []
+    variants = []
     for table, pattern, near in ((_UNITS, r"\b{}\b", NEAR), (_SYMBOLS, r"(?<=\d )\s?{}(?!\w)", len(_SYMBOLS))):
         for group in _groups(table):
             for place, unit in enumerate(group):
-                if re.search(found := pattern.format(re.escape(unit)), text):
-                    others = [one for at, one in enumerate(group) if one != unit and abs(at - place) <= near]
-                    made.append(re.sub(found, r.choice(others), text, count=1))
+                if re.search(unit_pattern := pattern.format(re.escape(unit)), text):
+                    other_units = [
+                        candidate for at, candidate in enumerate(group) if candidate != unit and abs(at - place) <= near
+                    ]
+                    variants.append(re.sub(unit_pattern, r.choice(other_units), text, count=1))
                     break
-    return made[:2]
+    return variants[:2]
 
 
 def renamed(text: str, passage: str, r: Random) -> list[str]:
     """A name, and a word, of the passage for another."""
     claim = read_claim(text)
-    units, spots, made = units_of(passage), _spots(claim), []
-    other = [(w.kind, unit.text[a:b]) for unit in units for a, b, w in _spots(unit) if w.stem not in claim.stems]
-    named, names = [spot for spot in spots if spot[2].kind == "name"], [raw for kind, raw in other if kind == "name"]
-    if named and names:
-        made.append(_instead(claim.text, r.choice(named), r.choice(names)))
-    plain = [spot for spot in _held(spots, units) if spot[2].kind == "word"]
-    words = [raw for kind, raw in other if kind == "word" and len(raw) > 3 and not raw.endswith(_DERIVED)]
+    units, spots, variants = units_of(passage), _spots(claim), []
+    other_words = [(w.kind, unit.text[a:b]) for unit in units for a, b, w in _spots(unit) if w.stem not in claim.stems]
+    name_spots, names = (
+        [spot for spot in spots if spot[2].kind == "name"],
+        [raw for kind, raw in other_words if kind == "name"],
+    )
+    if name_spots and names:
+        variants.append(_instead(claim.text, r.choice(name_spots), r.choice(names)))
+    plain = [spot for spot in _held_by_passage(spots, units) if spot[2].kind == "word"]
+    words = [raw for kind, raw in other_words if kind == "word" and len(raw) > 3 and not raw.endswith(_DERIVED)]
     if plain and words:
-        made.append(_instead(claim.text, r.choice(plain), r.choice(words)))
-    return made
+        variants.append(_instead(claim.text, r.choice(plain), r.choice(words)))
+    return variants
 
 
 def swapped(text: str, passage: str, r: Random) -> list[str]:
     """Two words that change places, also around "than" and its kin; the key of one row for another's."""
-    claim, units, made = read_claim(text), units_of(passage), []
-    spots, text = _held(_spots(claim), units), claim.text
+    claim, units, variants = read_claim(text), units_of(passage), []
+    spots, text = _held_by_passage(_spots(claim), units), claim.text
     for _ in range(TRIES if len(spots) >= FEWEST else 0):
         first, second = sorted(r.sample(range(len(spots)), 2))
-        (a, b, one), (c, d, other) = spots[first], spots[second]
-        if (second - first >= NEAR or other.kind == "name") and one.stem != other.stem:
-            made.append(text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:])
+        (a, b, first_spot), (c, d, second_spot) = spots[first], spots[second]
+        if (second - first >= NEAR or second_spot.kind == "name") and first_spot.stem != second_spot.stem:
+            variants.append(text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:])
     for pivot in _PIVOTS:
         if pivot in text:
-            left, right = (side.split() for side in text.rstrip(".").split(pivot, 1))
-            if len(left) > NEAR and right:
-                made.append(f"{' '.join([*left[:-1], right[-1]])}{pivot}{' '.join([*right[:-1], left[-1]])}.")
-    return made + _other_row(text, [unit.text.split(", ")[0] for unit in units if unit.kind == "row"], r)
+            left_words, right = (side.split() for side in text.rstrip(".").split(pivot, 1))
+            if len(left_words) > NEAR and right:
+                variants.append(
+                    f"{' '.join([*left_words[:-1], right[-1]])}{pivot}{' '.join([*right[:-1], left_words[-1]])}."
+                )
+    return variants + _other_row(text, [unit.text.split(", ")[0] for unit in units if unit.kind == "row"], r)
 
 
 def _other_row(text: str, keys: list[str], r: Random) -> list[str]:
@@ -155,10 +166,10 @@ def _other_row(text: str, keys: list[str], r: Random) -> list[str]:
     for key in keys:
         plain = re.escape(key.replace("`", ""))
         if plain and re.search(rf"\b{plain}\b", text, re.IGNORECASE):
-            others = [one for one in keys if one != key and one.lower() not in text.lower()]
-            if others:
-                found = re.compile(rf"`?\b{plain}\b`?", re.IGNORECASE).search(text)
-                return [_put(text, found, r.choice(others))] if found else []
+            other_keys = [candidate for candidate in keys if candidate != key and candidate.lower() not in text.lower()]
+            if other_keys:
+                match = re.compile(rf"`?\b{plain}\b`?", re.IGNORECASE).search(text)
+                return [_replace_match(text, match, r.choice(other_keys))] if match else []
     return []
 
 
@@ -168,13 +179,13 @@ def _spots(claim: Claim) -> Spots:
     return [(word.start, end, word) for word, end in zip(claim.content, ends, strict=True)]
 
 
-def _held(spots: Spots, units: tuple[Claim, ...]) -> Spots:
+def _held_by_passage(spots: Spots, units: tuple[Claim, ...]) -> Spots:
     stems = {stem for unit in units for stem in unit.stems}
     return [spot for spot in spots if spot[2].stem in stems and not spot[2].text.endswith(_DERIVED)]
 
 
-def _put(text: str, found: re.Match[str], new: str) -> str:
-    return text[: found.start()] + new + text[found.end() :]
+def _replace_match(text: str, match: re.Match[str], new: str) -> str:
+    return text[: match.start()] + new + text[match.end() :]
 
 
 def _instead(text: str, spot: tuple[int, int, Word], new: str) -> str:
@@ -194,5 +205,5 @@ WAYS = {
 def falsified(text: str, passage: str, seed: int) -> list[tuple[str, str]]:
     """Every falsehood that was found, with its kind."""
     r = Random(seed)
-    made = [(kind, one) for kind, way in WAYS.items() for one in way(text, passage, r)]
-    return [(kind, one) for kind, one in made if one.strip() != text.strip()]
+    variants = [(kind, variant) for kind, way in WAYS.items() for variant in way(text, passage, r)]
+    return [(kind, variant) for kind, variant in variants if variant.strip() != text.strip()]

@@ -62,15 +62,17 @@ def wordnet() -> tuple[dict[str, list[str]], dict[str, set[str]]]:
         for words, links in synsets.values():
             for sign, offset, _, places in links:
                 if sign == "!" and offset in synsets:
-                    mine, theirs = divmod(int(places, 16), 256)  # the word meant in each
-                    opposites.setdefault(words[mine - 1], set()).add(synsets[offset][0][theirs - 1])
+                    own_place, theirs = divmod(int(places, 16), 256)  # the word meant in each
+                    opposites.setdefault(words[own_place - 1], set()).add(synsets[offset][0][theirs - 1])
         for line in _lines(f"index.{part}"):
             fields = line.split()
             lemma, meanings = fields[0].replace("_", " "), fields[6 + int(fields[3]) :]
-            others = [word for word in synsets[meanings[0]][0] if word != lemma]
-            if len(meanings) == 1 and others and " " not in lemma:
-                synonyms.setdefault(lemma, [word for word in others if word.isascii()])
-    return {word: others for word, others in synonyms.items() if others and len(word) > 3}, opposites
+            synonyms_of = [word for word in synsets[meanings[0]][0] if word != lemma]
+            if len(meanings) == 1 and synonyms_of and " " not in lemma:
+                synonyms.setdefault(lemma, [word for word in synonyms_of if word.isascii()])
+    return {
+        word: word_synonyms for word, word_synonyms in synonyms.items() if word_synonyms and len(word) > 3
+    }, opposites
 
 
 def _lines(name: str) -> list[str]:
@@ -122,24 +124,24 @@ def _synonym(word: str, r: Random) -> str:
 
 def falsehoods(text: str, passage: str, r: Random) -> list[tuple[str, str]]:
     """Up to two ways of making it false, of different kinds."""
-    made = falsified(text, passage, r.randrange(10**9))
+    variants = falsified(text, passage, r.randrange(10**9))
     _, opposites = wordnet()
     if words := [word for word in re.finditer(r"\b[a-z]{3,}\b", text) if word[0] in opposites]:
         word = r.choice(words)
         new = r.choice(sorted(opposites[word[0]]))
-        made.append(("opposite", text[: word.start()] + new + text[word.end() :]))
-    kinds = list(dict.fromkeys(kind for kind, _ in made))
+        variants.append(("opposite", text[: word.start()] + new + text[word.end() :]))
+    kinds = list(dict.fromkeys(kind for kind, _ in variants))
     r.shuffle(kinds)
-    return [(kind, r.choice([one for of, one in made if of == kind])) for kind in kinds[:A_STATEMENT]]
+    return [(kind, r.choice([variant for of, variant in variants if of == kind])) for kind in kinds[:A_STATEMENT]]
 
 
 def about(passage: str, seed: int) -> Iterator[Stated]:
     """Sentences and rows of a passage, each followed by its falsehoods."""
     r = Random(seed)
-    found = [sentence for sentence in sentences_of(passage) if 6 <= len(sentence.split()) <= 45]
-    found += [unit.text for unit in units_of(passage) if unit.kind == "row" and 4 <= len(unit.text.split()) <= 40]
-    r.shuffle(found)
-    for sentence in found[:A_PASSAGE]:
+    sentences = [sentence for sentence in sentences_of(passage) if 6 <= len(sentence.split()) <= 45]
+    sentences += [unit.text for unit in units_of(passage) if unit.kind == "row" and 4 <= len(unit.text.split()) <= 40]
+    r.shuffle(sentences)
+    for sentence in sentences[:A_PASSAGE]:
         text = reworded(sentence, r) if r.random() < 0.85 else sentence
         text = sentence if len(text.split()) < A_PASSAGE else text
         yield from _with_falsehoods(text, passage, "same", r)
@@ -155,17 +157,17 @@ def answered() -> Iterator[Stated]:
     """Questions of two sets as statements, with an answer or with something else of the same sort from the text."""
     r = Random(5)
     for name in ("qa-squad2", "qa-nq"):
-        texts, asked = corpus(name), _queries(name)
+        texts, queries = corpus(name), _queries(name)
         of: dict[str, list[dict[str, Any]]] = {}
-        for query in asked:
+        for query in queries:
             if query["answerable"]:
                 of.setdefault(query["gold"][0]["doc"], []).append(query)
-        for query in asked:
+        for query in queries:
             place = query["gold"][0]["doc"]
             if place not in texts:
                 continue
             for answer, true, kind in _answers(query, texts[place], of.get(place, []), r):
-                yield Stated(_said(query["text"], answer), (texts[place],), kind, true=true)
+                yield Stated(_statement_of(query["text"], answer), (texts[place],), kind, true=true)
 
 
 def _answers(
@@ -177,13 +179,23 @@ def _answers(
         return
     answer = min(query["answers"], key=len)
     yield answer, True, "qa"
-    asked, sort = query["text"].lower(), _sort(answer)
-    others = [one for other in here if other is not query for one in other["answers"][:1]]
-    others = [one for one in others if one.lower() not in asked and one not in query["answers"] and _sort(one) == sort]
-    found = re.findall(r"(?<!^)(?<![.] )\b[A-Z][a-z]+(?: [A-Z][a-z]+)*|\b\d[\d,.]*\b", text)
-    names = [one for one in found if one not in answer and answer not in one and one.lower() not in asked]
-    names = [one for one in names if _sort(one) == sort]
-    if options := others if (r.random() < 0.5 and others) or not names else names:
+    question_text, sort = query["text"].lower(), _sort(answer)
+    other_answers = [
+        answer for other_query in here if other_query is not query for answer in other_query["answers"][:1]
+    ]
+    other_answers = [
+        candidate
+        for candidate in other_answers
+        if candidate.lower() not in question_text and candidate not in query["answers"] and _sort(candidate) == sort
+    ]
+    names_found = re.findall(r"(?<!^)(?<![.] )\b[A-Z][a-z]+(?: [A-Z][a-z]+)*|\b\d[\d,.]*\b", text)
+    names = [
+        candidate
+        for candidate in names_found
+        if candidate not in answer and answer not in candidate and candidate.lower() not in question_text
+    ]
+    names = [name for name in names if _sort(name) == sort]
+    if options := other_answers if (r.random() < 0.5 and other_answers) or not names else names:
         yield r.choice(options), False, "qa-bad"
 
 
@@ -191,15 +203,19 @@ def _sort(text: str) -> str:
     return "number" if re.search(r"\d", text) else "name" if text[:1].isupper() else "word"
 
 
-def _said(question: str, answer: str) -> str:
+def _statement_of(question: str, answer: str) -> str:
     """A question and its answer as one statement, where that is easily said."""
-    asked = question.rstrip("?. ")
+    question_text = question.rstrip("?. ")
     verbs = r"(?=(?:was|is|were|are|has|had|led|did(?!\w)|\w+ed|\w+s)\b)(?!(?:did|does|do|is|was|are|were)\b)"
-    subject = re.match(rf"^(who|what|which \w+|what \w+|how many \w+)\s+{verbs}(.*)$", asked, re.IGNORECASE)
+    subject = re.match(rf"^(who|what|which \w+|what \w+|how many \w+)\s+{verbs}(.*)$", question_text, re.IGNORECASE)
     if subject:
         return f"{answer[:1].upper()}{answer[1:]} {subject[2]}."
     open_end = re.compile(r"\b(what|who|whom|which|when|where)$", re.IGNORECASE)
-    return open_end.sub(lambda _: answer, asked) + "." if open_end.search(asked) else f"{asked}? {answer}."
+    return (
+        open_end.sub(lambda _: answer, question_text) + "."
+        if open_end.search(question_text)
+        else f"{question_text}? {answer}."
+    )
 
 
 def harvested() -> Iterator[Stated]:
@@ -214,7 +230,7 @@ def harvested() -> Iterator[Stated]:
     texts = corpus("qa-clapnq")
     for query in _queries("qa-clapnq"):
         if query["answerable"] and query["gold"][0]["doc"] in texts:
-            for text in [one for answer in query["answers"][:2] for one in _sized(sentences_of(answer)[:3])]:
+            for text in [sentence for answer in query["answers"][:2] for sentence in _sized(sentences_of(answer)[:3])]:
                 yield from _with_falsehoods(text, texts[query["gold"][0]["doc"]], "answer", r)
 
 
@@ -223,27 +239,37 @@ def _summaries(r: Random) -> Iterator[Stated]:
         lesson = file.with_name(file.name.replace(".summary.md", ".md"))
         if lesson.exists():
             lines = [line for line in _body(file).splitlines() if not line.startswith("#")]
-            said = [re.sub(r"^[-*\d.]+\s+", "", one).strip() for line in lines for one in sentences_of(line)]
-            said = [one for one in _sized(said) if not one.startswith(("Ask", "Request", "Prompt", "Use AI"))]
-            for text in said[:14]:
+            sentences = [
+                re.sub(r"^[-*\d.]+\s+", "", sentence).strip() for line in lines for sentence in sentences_of(line)
+            ]
+            sentences = [
+                sentence
+                for sentence in _sized(sentences)
+                if not sentence.startswith(("Ask", "Request", "Prompt", "Use AI"))
+            ]
+            for text in sentences[:14]:
                 yield from _with_falsehoods(text, _body(lesson), "summary", r)
 
 
 def _quiz(query: dict[str, Any], lesson: str, r: Random) -> Iterator[Stated]:
-    asked, options = query["text"].strip(), query.get("options") or []
+    question_text, options = query["text"].strip(), query.get("options") or []
 
-    def said(option: str) -> str:
-        return re.sub(r"_{2,}", lambda _: option, asked) if "__" in asked else f"{asked.rstrip(':')} {option}"
+    def statement_of(option: str) -> str:
+        return (
+            re.sub(r"_{2,}", lambda _: option, question_text)
+            if "__" in question_text
+            else f"{question_text.rstrip(':')} {option}"
+        )
 
     for answer in filter(None, query["answers"][:1]):
         if len(answer.split()) < 45:
-            yield Stated(said(answer), (lesson,), "mcq")
+            yield Stated(statement_of(answer), (lesson,), "mcq")
         if options and len(answer.split()) >= 7:
             yield Stated(answer, (lesson,), "option")
     wrong = [option for place, option in enumerate(options) if option and place != query.get("correct")]
     r.shuffle(wrong)
-    if not re.search(r"\b(NOT|EXCEPT|not|except)\b", asked):
-        yield from (Stated(said(option), (lesson,), "mcq-wrong", true=False) for option in wrong[:1])
+    if not re.search(r"\b(NOT|EXCEPT|not|except)\b", question_text):
+        yield from (Stated(statement_of(option), (lesson,), "mcq-wrong", true=False) for option in wrong[:1])
         long = [option for option in wrong[1:2] if len(option.split()) >= 7]
         yield from (Stated(option, (lesson,), "option-wrong", true=False) for option in long)
     for text in _sized(sentences_of(query.get("explanation") or ""), 8)[:2]:
@@ -282,8 +308,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     most = int(sys.argv[2]) if len(sys.argv) > 2 else None
     print("synthetic", write(folder / "synthetic.jsonl.gz", synthetic(most)))
-    found = (statement.row() for number, statement in enumerate(harvested()) if most is None or number < most)
-    print("harvested", write(folder / "harvested.jsonl.gz", found))
+    harvested_rows = (statement.row() for number, statement in enumerate(harvested()) if most is None or number < most)
+    print("harvested", write(folder / "harvested.jsonl.gz", harvested_rows))
 
 
 if __name__ == "__main__":

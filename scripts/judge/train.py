@@ -59,7 +59,7 @@ class Stage:
     pieces: float  # what the loss of the pieces counts beside that of the whole
 
 
-MADE, WRITTEN = Stage(4, 1.5e-4, 256, 0.5), Stage(4, 8e-5, 64, 0.3)
+SYNTHETIC_STAGE, WRITTEN_STAGE = Stage(4, 1.5e-4, 256, 0.5), Stage(4, 8e-5, 64, 0.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +84,29 @@ class Set:
 
 def joined(*sets: Set) -> Set:
     """One set of several."""
-    return Set(*(np.concatenate([getattr(one, field.name) for one in sets]) for field in fields(Set)))
+    return Set(*(np.concatenate([getattr(part_set, field.name) for part_set in sets]) for field in fields(Set)))
 
 
 def encoded(rows: Sequence[Row], made_of: Sequence[tuple[int, int]] = ()) -> Set:
     """Texts as word pieces; which of a falsehood's are wrong."""
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
     statements, evidence = (
-        [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        [encoding.ids for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
         for texts in ([row.statement for row in rows], [row.evidence for row in rows])
     )
     truth = np.array([row.true for row in rows], np.float32)
-    made = Set(
+    encoded_set = Set(
         np.zeros((len(rows), WINDOW), np.int32), *np.zeros((2, len(rows)), np.int32), truth,
         np.where(truth > 0, 0, -1).astype(np.int8)[:, None].repeat(WIDTH, axis=1), np.ones(len(rows), np.float32),
     )  # fmt: skip
-    for place, (mine, theirs) in enumerate(zip(statements, evidence, strict=True)):
-        ids = [OPENS, *mine[:LONGEST], PARTS]
-        made.second[place] = len(ids)
+    for place, (statement_ids, theirs) in enumerate(zip(statements, evidence, strict=True)):
+        ids = [OPENS, *statement_ids[:LONGEST], PARTS]
+        encoded_set.second[place] = len(ids)
         ids += [*theirs[: WINDOW - len(ids) - 1], PARTS]
-        made.ids[place, : len(ids)], made.length[place] = ids, len(ids)
+        encoded_set.ids[place, : len(ids)], encoded_set.length[place] = ids, len(ids)
     for true, false in made_of:
-        made.wrong[false] = differing(statements[true][:LONGEST], statements[false][:LONGEST])
-    return made
+        encoded_set.wrong[false] = differing(statements[true][:LONGEST], statements[false][:LONGEST])
+    return encoded_set
 
 
 def differing(true: list[int], false: list[int]) -> Array:
@@ -147,9 +147,9 @@ class Judge(torch.nn.Module):
         types = ((places >= second[:, None]) & mask).long()
         read = self.bert(input_ids=ids, token_type_ids=types, attention_mask=mask.long()).last_hidden_state
         states = self.drop(read)
-        wrong, own = self.token(states)[..., 0].float(), (places > 0) & (places < second[:, None] - 1)
-        worst = torch.logsumexp(wrong.masked_fill(~own, -30.0), 1)
-        return self.head(states[:, 0])[:, 0].float() - worst, wrong, own
+        wrong, own_pieces = self.token(states)[..., 0].float(), (places > 0) & (places < second[:, None] - 1)
+        worst = torch.logsumexp(wrong.masked_fill(~own_pieces, -30.0), 1)
+        return self.head(states[:, 0])[:, 0].float() - worst, wrong, own_pieces
 
     def read(self, data: Set, places: Array) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Some rows of a set, cut to the longest of them."""
@@ -162,16 +162,16 @@ class Judge(torch.nn.Module):
 
 def loss_of(judge: Judge, data: Set, places: Array, pieces: float) -> torch.Tensor:
     """What is wrong with the network's view of some rows."""
-    odds, wrong, own = judge.read(data, places)
+    odds, wrong, own_pieces = judge.read(data, places)
     truth, counts, labels = (
         torch.tensor(array[places], device=DEVICE).float() for array in (data.truth, data.counts, data.wrong)
     )
     whole = cross_entropy(odds, truth * (1 - 2 * SMOOTH) + SMOOTH, reduction="none")
     width = min(wrong.shape[1], WIDTH)
-    labels, known = labels[:, :width], own[:, :width] & (labels[:, :width] >= 0)
+    labels, labelled = labels[:, :width], own_pieces[:, :width] & (labels[:, :width] >= 0)
     weight = torch.tensor(WRONG_COUNTS, device=DEVICE)
-    each = cross_entropy(wrong[:, :width], labels.clamp(min=0), reduction="none", pos_weight=weight)
-    return ((whole + pieces * (each * known).sum(1) / known.sum(1).clamp(min=1)) * counts).mean()
+    losses = cross_entropy(wrong[:, :width], labels.clamp(min=0), reduction="none", pos_weight=weight)
+    return ((whole + pieces * (losses * labelled).sum(1) / labelled.sum(1).clamp(min=1)) * counts).mean()
 
 
 def train(judge: Judge, data: Set, stage: Stage) -> None:
@@ -186,7 +186,7 @@ def train(judge: Judge, data: Set, stage: Stage) -> None:
         parts = np.array_split(draw.permutation(count), max(1, count // (stage.batch * BUCKETS)))
         order = np.concatenate([part[np.argsort(data.length[part])] for part in parts])
         batches = [order[start : start + stage.batch] for start in range(0, count, stage.batch)]
-        seen = 0.0
+        total_loss = 0.0
         for number in draw.permutation(len(batches)):
             pace = min(1, (step + 1) / (total * WARM + 1)) * max(LEAST_RATE, 1 - step / total)
             optimizer.param_groups[0]["lr"] = stage.rate * pace
@@ -195,67 +195,73 @@ def train(judge: Judge, data: Set, stage: Stage) -> None:
             loss.backward()
             torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
             optimizer.step()
-            step, seen = step + 1, seen + float(loss.detach()) * len(batches[number])
-        print(f"  epoch {epoch}: loss {seen / count:.4f}", flush=True)
+            step, total_loss = step + 1, total_loss + float(loss.detach()) * len(batches[number])
+        print(f"  epoch {epoch}: loss {total_loss / count:.4f}", flush=True)
 
 
 def predicted(judge: Judge, data: Set) -> Array:
     """The log-odds of each row."""
     judge.eval()
-    made, order = np.zeros(len(data.truth)), np.argsort(data.length)
+    odds, order = np.zeros(len(data.truth)), np.argsort(data.length)
     with torch.no_grad():
         for start in range(0, len(order), AT_ONCE):
             places = order[start : start + AT_ONCE]
-            made[places] = judge.read(data, places)[0].cpu().numpy()
-    return made
+            odds[places] = judge.read(data, places)[0].cpu().numpy()
+    return odds
 
 
-def mixture(rows: Sequence[Row], known: Array, made: Sequence[Set]) -> Set:
+def mixture(rows: Sequence[Row], known_places: Array, sets: Sequence[Set]) -> Set:
     """Beside the written statements: some of the first stage, lest it be forgotten, and true ones with the evidence of
     others."""
     draw = np.random.default_rng(SEED)
-    old = [one.take(draw.choice(len(one.truth), min(MIXED, len(one.truth)), replace=False)) for one in made]
-    true, foreign = [place for place in known if rows[place].true], []
+    old = [
+        part_set.take(draw.choice(len(part_set.truth), min(MIXED, len(part_set.truth)), replace=False))
+        for part_set in sets
+    ]
+    true, foreign = [place for place in known_places if rows[place].true], []
     for place in draw.choice(true, min(FOREIGN, len(true)), replace=False):
-        mine, other = rows[place], rows[draw.choice(true)]
-        if mine.group != other.group:
-            foreign.append(mine._replace(evidence=other.evidence, true=0))
-    return joined(*(one.counting(MIXED_COUNTS) for one in old), encoded(foreign).counting(FOREIGN_COUNTS))
+        own_row, other_row = rows[place], rows[draw.choice(true)]
+        if own_row.group != other_row.group:
+            foreign.append(own_row._replace(evidence=other_row.evidence, true=0))
+    return joined(*(part_set.counting(MIXED_COUNTS) for part_set in old), encoded(foreign).counting(FOREIGN_COUNTS))
 
 
 def main() -> None:
     """Train, predict, write."""
     folder, most = Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
-    stages = [Stage(1, *(stage.rate, stage.batch, stage.pieces)) if most else stage for stage in (MADE, WRITTEN)]
+    stages = [
+        Stage(1, *(stage.rate, stage.batch, stage.pieces)) if most else stage
+        for stage in (SYNTHETIC_STAGE, WRITTEN_STAGE)
+    ]
     rows = {
         name: read(folder / f"{name}.jsonl.gz", Row, most) for name in ("synthetic", "harvested", "written", "golden")
     }
-    made = [encoded(rows[name], list(chains(rows[name]))) for name in ("synthetic", "harvested")]
-    written = encoded(rows["written"], [(place, place + 1) for place in range(0, len(rows["written"]) - 1, 2)])
+    sets = [encoded(rows[name], list(chains(rows[name]))) for name in ("synthetic", "harvested")]
+    written_set = encoded(rows["written"], [(place, place + 1) for place in range(0, len(rows["written"]) - 1, 2)])
     golden = encoded(rows["golden"])
     fitting = [[row for row in read(folder / f"{name}.jsonl.gz", Row, most) if row.part == "fit"] for name in GROUND]
     ground = joined(*map(encoded, fitting)).counting(GROUND_COUNTS)
-    known = np.array([place for place, row in enumerate(rows["written"]) if row.part != "3"])
-    groups = sorted({rows["written"][place].group for place in known})
+    known_places = np.array([place for place, row in enumerate(rows["written"]) if row.part != "3"])
+    groups = sorted({rows["written"][place].group for place in known_places})
     random.Random(0).shuffle(groups)
     fold_of = {group: number % FOLDS for number, group in enumerate(groups)}
     folds = np.array([fold_of.get(row.group, -1) for row in rows["written"]])
 
     judge = Judge().to(DEVICE)
-    train(judge, joined(*made), stages[0])
+    train(judge, joined(*sets), stages[0])
     first = {name: tensor.clone() for name, tensor in judge.state_dict().items()}
-    odds, seen = np.zeros(len(folds)), []
+    odds, lines_seen = np.zeros(len(folds)), []
     for fold in [*range(FOLDS), None]:
         judge.load_state_dict(first)
-        mine = known if fold is None else known[folds[known] != fold]
-        parts = [written.take(mine), ground, mixture(rows["written"], mine, made)]
+        training_places = known_places if fold is None else known_places[folds[known_places] != fold]
+        parts = [written_set.take(training_places), ground, mixture(rows["written"], training_places, sets)]
         train(judge, joined(*parts, *([golden] if fold is None else [])), stages[1])
         held_out = folds == (-1 if fold is None else fold)
         if held_out.any():
-            odds[held_out] = predicted(judge, written.take(held_out))
+            odds[held_out] = predicted(judge, written_set.take(held_out))
         if fold is not None:
-            seen.append(predicted(judge, golden))
-    result = {"written": odds.tolist(), "golden": np.mean(seen, axis=0).tolist()}
+            lines_seen.append(predicted(judge, golden))
+    result = {"written": odds.tolist(), "golden": np.mean(lines_seen, axis=0).tolist()}
     (folder / "log_odds.json").write_text(json.dumps(result), encoding="utf-8")
     np.savez(folder / "weights.npz", **{name: tensor.cpu().numpy() for name, tensor in judge.state_dict().items()})
 

@@ -27,8 +27,8 @@ def windows_of(text: str) -> Iterator[str]:
             continue
         first = last + 1
         code = sum(len(listing) for listing in re.findall(r"```.*?(?:```|$)", window, re.DOTALL)) / len(window)
-        said = len(re.findall(r"[.!?]\s", window)) + window.count("\n|") + window.count("\n- ")
-        if words <= MOST and code < MOST_CODE and said >= LEAST_SAID:
+        sentence_count = len(re.findall(r"[.!?]\s", window)) + window.count("\n|") + window.count("\n- ")
+        if words <= MOST and code < MOST_CODE and sentence_count >= LEAST_SAID:
             yield window
 
 
@@ -65,9 +65,9 @@ def passages() -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    held: list[str] = []
+    lines_held: list[str] = []
     for sentence in sentences_of(text):
-        held.append(sentence)
-        if sum(len(one.split()) for one in held) > A_PART:
-            yield " ".join(held)
-            held = []
+        lines_held.append(sentence)
+        if sum(len(line_text.split()) for line_text in lines_held) > A_PART:
+            yield " ".join(lines_held)
+            lines_held = []

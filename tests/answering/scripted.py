@@ -70,12 +70,12 @@ async def open_scripted(tmp_path: Path, ai: FakeAI, lessons: dict[str, str] | No
 
 def chats(ai: FakeAI) -> list[dict[str, Any]]:
     """The bodies of all chat requests."""
-    return [one.body for one in ai.received if one.path.endswith("/chat/completions")]
+    return [received.body for received in ai.received if received.path.endswith("/chat/completions")]
 
 
 def tool_outputs(body: dict[str, Any]) -> list[dict[str, Any]]:
     """What tools answered, as the model sees it."""
-    return [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
+    return [json.loads(message["content"]) for message in body["messages"] if message["role"] == "tool"]
 
 
 async def reply_to(lectern: Lectern, text: str, *, stream: bool, **options: Any) -> Reply:

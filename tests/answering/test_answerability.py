@@ -17,14 +17,14 @@ COVERED = "How many images does the camera publish every second?"
 NEAR = "Who sells the camera, and what does the camera cost?"
 
 
-async def asked(lectern: Lectern, text: str, scope: Scope) -> tuple[EvidenceFound | None, Reply]:
+async def ask_question(lectern: Lectern, text: str, scope: Scope) -> tuple[EvidenceFound | None, Reply]:
     """The evidence that was shown and the reply."""
-    found, reply = None, None
+    evidence, reply = None, None
     async for event in lectern.stream(text, scope=scope):
-        found = event if isinstance(event, EvidenceFound) else found
+        evidence = event if isinstance(event, EvidenceFound) else evidence
         reply = event.reply if isinstance(event, Replied) else reply
     assert reply is not None
-    return found, reply
+    return evidence, reply
 
 
 async def test_a_near_miss_is_refused_before_anything_is_quoted(tmp_path: Path) -> None:
@@ -33,9 +33,9 @@ async def test_a_near_miss_is_refused_before_anything_is_quoted(tmp_path: Path) 
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         for book in ("robots", "copies"):
             await lectern.ingest(write_book(tmp_path / book), book=book)
-        _, answer = await asked(lectern, COVERED, Scope(book_id="robots"))
-        found, refusal = await asked(lectern, NEAR, Scope(book_id="robots"))
-        _, filtered = await asked(lectern, NEAR, Scope(book_id="robots", module="ros2"))
+        _, answer = await ask_question(lectern, COVERED, Scope(book_id="robots"))
+        evidence, refusal = await ask_question(lectern, NEAR, Scope(book_id="robots"))
+        _, filtered = await ask_question(lectern, NEAR, Scope(book_id="robots", module="ros2"))
 
     assert isinstance(answer, Answer)
     assert "30 images" in answer.text
@@ -44,13 +44,13 @@ async def test_a_near_miss_is_refused_before_anything_is_quoted(tmp_path: Path) 
         assert reply.reason == "weak_evidence"
         assert reply.nearest
         assert (reply.outside_scope, reply.other_books) == ((), ())
-    assert found is not None
-    assert found.metrics.confidence == refusal.account.metrics.confidence
-    assert not found.metrics.should_answer
+    assert evidence is not None
+    assert evidence.metrics.confidence == refusal.account.metrics.confidence
+    assert not evidence.metrics.should_answer
 
 
 @pytest.mark.parametrize(
-    ("settings", "taken"),
+    ("settings", "checked"),
     [
         ({}, True),
         ({"confidence": "thresholds"}, False),
@@ -60,18 +60,18 @@ async def test_a_near_miss_is_refused_before_anything_is_quoted(tmp_path: Path) 
     ],
 )
 async def test_only_quoting_by_the_calibrated_policy_takes_it(
-    tmp_path: Path, settings: dict[str, str], taken: bool
+    tmp_path: Path, settings: dict[str, str], checked: bool
 ) -> None:
     """A language model reads the passages itself, and the design documents' rules stay as they are."""
     async with open_lectern(Settings(home=tmp_path / "home", **settings)) as lectern:  # type: ignore[arg-type]  # by name
-        assert (lectern.app.ask_deps.answerability is not None) is taken
+        assert (lectern.app.ask_deps.answerability is not None) is checked
 
 
 async def test_what_the_outline_answers_is_not_looked_at_again(tmp_path: Path) -> None:
     """A question about the book's structure is answered from its structure, whatever passages say."""
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         await lectern.ingest(write_book(tmp_path / "robots"), book="robots")
-        _, reply = await asked(lectern, "How many modules does the book have?", Scope(book_id="robots"))
+        _, reply = await ask_question(lectern, "How many modules does the book have?", Scope(book_id="robots"))
 
     assert isinstance(reply, Answer)
     assert reply.account.metrics.confidence == 1.0

@@ -18,7 +18,7 @@ from lectern.domain.evidence import ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Delta, Refusal, Replied, Reply
 from tests.answering.scripted import write_book
 
-ASKED = "How many images does the camera publish every second?"
+CAMERA_QUESTION = "How many images does the camera publish every second?"
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ async def collections(tmp_path: Path, **sure: float) -> AsyncIterator[Lectern]:
         yield lectern
 
 
-async def asked(lectern: Lectern, book: str) -> tuple[str, Reply]:
+async def ask_question(lectern: Lectern, book: str) -> tuple[str, Reply]:
     """What was streamed, and the reply."""
     streamed, reply = "", None
-    async for event in lectern.stream(ASKED, book=book):
+    async for event in lectern.stream(CAMERA_QUESTION, book=book):
         streamed += event.text if isinstance(event, Delta) else ""
         reply = event.reply if isinstance(event, Replied) else reply
     assert reply is not None
@@ -64,7 +64,7 @@ async def asked(lectern: Lectern, book: str) -> tuple[str, Reply]:
 async def test_the_disclaimer_stands_above_a_low_answer(tmp_path: Path, confidence: float, warned: bool) -> None:
     """A paragraph of its own, streamed as it is kept: glued to a row or a list it would break both."""
     async with collections(tmp_path, own=confidence) as lectern:
-        streamed, reply = await asked(lectern, "own")
+        streamed, reply = await ask_question(lectern, "own")
         opening = f"{lectern.app.settings.disclaimer}\n\n"
 
     assert isinstance(reply, Answer)
@@ -74,13 +74,13 @@ async def test_the_disclaimer_stands_above_a_low_answer(tmp_path: Path, confiden
 
 
 @pytest.mark.parametrize(
-    ("confidence", "named"), [(0.9, True), (0.75, True), (0.74, False), (0.6, False), (0.1, False)]
+    ("confidence", "suggested"), [(0.9, True), (0.75, True), (0.74, False), (0.6, False), (0.1, False)]
 )
-async def test_another_book_is_named_where_it_answers_well(tmp_path: Path, confidence: float, named: bool) -> None:
+async def test_another_book_is_named_where_it_answers_well(tmp_path: Path, confidence: float, suggested: bool) -> None:
     """Whoever is sent to another book must find the answer there, not a guess with a warning."""
     async with collections(tmp_path, own=0.1, other=confidence) as lectern:
-        _, reply = await asked(lectern, "own")
+        _, reply = await ask_question(lectern, "own")
 
     assert isinstance(reply, Refusal)
-    assert reply.other_books == (("other",) if named else ())
-    assert (reply.reason == "other_book") == named
+    assert reply.other_books == (("other",) if suggested else ())
+    assert (reply.reason == "other_book") == suggested

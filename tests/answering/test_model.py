@@ -13,7 +13,7 @@ from lectern.domain.errors import BadInput, ProviderError
 from lectern.domain.replies import Answer, Delta, Exchange, Refusal, Replied
 from lectern.domain.scope import Scope
 from tests.answering.scripted import KEY, chats, open_scripted, reply_to, tool_outputs
-from tests.fakeai import FakeAI, Said, Step, calling, fake_ai, saying
+from tests.fakeai import FakeAI, ScriptedReply, Step, calling, fake_ai, saying
 
 NODE = "A node is a process that computes."
 TOPICS = "Nodes talk to each other over topics, and each topic has a message type."
@@ -36,14 +36,14 @@ async def test_an_answer_is_retrieved_drafted_and_checked(tmp_path: Path, ai: Fa
     assert isinstance(reply, Answer)
     assert reply.text == f"{NODE} [1] {TOPICS} [1]"
     assert (reply.removed.invented_citations, reply.removed.uncited) == (2, 2)
-    assert [one.verdict for one in reply.statements] == ["supported", "supported"]
+    assert [statement.verdict for statement in reply.statements] == ["supported", "supported"]
     [citation] = reply.citations
     assert NODE in citation.passage
     assert citation.section == "What is a node?"
     assert reply.account.model == "scripted-model"
     assert reply.account.tokens_used == 15
     [body] = chats(ai)
-    assert [one["role"] for one in body["messages"]] == ["system", "user", "assistant", "tool"]
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "tool"]
     assert body["messages"][2]["tool_calls"][0]["function"]["name"] == "retrieve_documentation"
     assert body["temperature"] == 0.1
     assert {tool["function"]["name"] for tool in body["tools"]} == {"retrieve_documentation", "read_lesson", "outline"}
@@ -56,10 +56,10 @@ async def test_a_stream_says_what_the_reply_says(tmp_path: Path, ai: FakeAI) -> 
         events = [event async for event in lectern.stream("What is a node?")]
         whole = await lectern.ask("What is a node?")
 
-    shown = "".join(event.text for event in events if isinstance(event, Delta))
+    streamed_text = "".join(event.text for event in events if isinstance(event, Delta))
     [replied] = [event for event in events if isinstance(event, Replied)]
     assert len([event for event in events if isinstance(event, Delta)]) == 2
-    assert shown == replied.reply.text == whole.text
+    assert streamed_text == replied.reply.text == whole.text
     states = [event.state for event in events if event.kind == "state"]
     assert states == ["pending", "retrieving", "generating"]
 
@@ -73,8 +73,8 @@ async def test_the_model_may_look_further(tmp_path: Path, ai: FakeAI, *, stream:
         reply = await reply_to(lectern, "What is a node?", top_k=1, stream=stream)
 
     assert isinstance(reply, Answer)
-    assert [one.hit.chunk.source_file for one in reply.citations] == ["arm/01-gripper.md"]
-    assert [one.query for one in reply.account.look_ups] == ["What is a node?", "how strong is the gripper"]
+    assert [citation.hit.chunk.source_file for citation in reply.citations] == ["arm/01-gripper.md"]
+    assert [look_up.query for look_up in reply.account.look_ups] == ["What is a node?", "how strong is the gripper"]
     assert "[1]" in reply.text
 
 
@@ -91,7 +91,7 @@ async def test_filters_hold_whatever_the_model_asks_for(tmp_path: Path, ai: Fake
 
     assert all("gripper closes" not in json.dumps(body) for body in chats(ai))
     assert tool_outputs(chats(ai)[-1])[-1]["error"]
-    assert isinstance(reply, Refusal) or all(one.hit.chunk.module == "ros2" for one in reply.citations)
+    assert isinstance(reply, Refusal) or all(citation.hit.chunk.module == "ros2" for citation in reply.citations)
     assert "newtons" not in reply.text or isinstance(reply, Refusal)
 
 
@@ -124,7 +124,7 @@ async def test_the_model_cannot_lower_the_threshold(tmp_path: Path, ai: FakeAI) 
         reply = await lectern.ask("What is a node?", similarity_threshold=0.35)
 
     [_, further, refused, mistyped] = tool_outputs(chats(ai)[-1])
-    assert all(one["similarity_score"] >= 0.0 for one in further["results"])
+    assert all(result["similarity_score"] >= 0.0 for result in further["results"])
     assert "top_k must be 1 to 20" in refused["error"]
     assert "top_k" in mistyped["error"]
     assert isinstance(reply, Answer)
@@ -134,15 +134,20 @@ async def test_the_model_cannot_lower_the_threshold(tmp_path: Path, ai: FakeAI) 
 async def test_a_lesson_and_the_outline_can_be_read(tmp_path: Path, ai: FakeAI) -> None:
     """`outline` names lessons by the ids that `read_lesson` takes; what it brings can be cited."""
 
-    def read(body: dict) -> Said:
+    def read(body: dict) -> ScriptedReply:
         outline = tool_outputs(body)[-1]
-        lessons = [one for module in outline["modules"] for chapter in module["chapters"] for one in chapter["lessons"]]
-        wanted = next(one["parent_doc_id"] for one in lessons if one["title"] == "Services")
-        return Said(calls=(("read_lesson", json.dumps({"parent_doc_id": wanted})),))
+        lessons = [
+            lesson_entry
+            for module in outline["modules"]
+            for chapter in module["chapters"]
+            for lesson_entry in chapter["lessons"]
+        ]
+        services_id = next(lesson["parent_doc_id"] for lesson in lessons if lesson["title"] == "Services")
+        return ScriptedReply(calls=(("read_lesson", json.dumps({"parent_doc_id": services_id})),))
 
-    def cite(body: dict) -> Said:
+    def cite(body: dict) -> ScriptedReply:
         number = tool_outputs(body)[-1]["results"][0]["rank"]
-        return Said(text=f"A service is a question and an answer between two nodes. [{number}]")
+        return ScriptedReply(text=f"A service is a question and an answer between two nodes. [{number}]")
 
     ai.script(Step(say=calling("outline")), Step(say=read), then=Step(say=cite))
     async with open_scripted(tmp_path, ai) as lectern:
@@ -150,8 +155,8 @@ async def test_a_lesson_and_the_outline_can_be_read(tmp_path: Path, ai: FakeAI) 
 
     assert isinstance(reply, Answer)
     assert reply.citations[0].hit.chunk.source_file == "ros2/02-services.md"
-    looked = [(one.tool_name, one.results_count) for one in reply.account.look_ups]
-    assert looked == [("retrieve_documentation", 1), ("outline", 3), ("read_lesson", 1)]
+    look_ups = [(look_up.tool_name, look_up.results_count) for look_up in reply.account.look_ups]
+    assert look_ups == [("retrieve_documentation", 1), ("outline", 3), ("read_lesson", 1)]
 
 
 async def test_weak_evidence_costs_no_call(tmp_path: Path, ai: FakeAI) -> None:
@@ -182,8 +187,8 @@ async def test_nothing_supported_is_a_refusal(tmp_path: Path, ai: FakeAI) -> Non
 async def test_a_model_without_tools_answers_all_the_same(tmp_path: Path, ai: FakeAI) -> None:
     """An endpoint that refuses `tools` is asked again without them, and from then on at once."""
 
-    def picky(body: dict) -> Said:
-        return Said(text="" if "tools" in body else f"{NODE} [1]")
+    def picky(body: dict) -> ScriptedReply:
+        return ScriptedReply(text="" if "tools" in body else f"{NODE} [1]")
 
     no_tools = Step(status=400, body=b'{"error": {"message": "this model does not support tools", "code": null}}')
     ai.script(no_tools, then=Step(say=picky))
@@ -205,7 +210,7 @@ FAULTS = {
     "null": Step(body=b"null"),
     "empty object": Step(body=b"{}"),
     "unknown tool": Step(say=calling("delete_everything")),
-    "bad arguments": Step(say=lambda _: Said(calls=(("retrieve_documentation", "{not json"),))),
+    "bad arguments": Step(say=lambda _: ScriptedReply(calls=(("retrieve_documentation", "{not json"),))),
     "endless tools": Step(say=calling("retrieve_documentation", query="node")),
     "nothing": Step(),
 }
@@ -217,11 +222,11 @@ async def test_every_fault_of_a_model_is_one_error(tmp_path: Path, ai: FakeAI, f
     """Whatever an endpoint does: a typed error or a refusal, no key in it, and the next question is answered."""
     ai.script(then=FAULTS[fault])
     async with open_scripted(tmp_path, ai) as lectern:
-        said = await outcome(lectern, stream=stream)
+        result_text = await outcome(lectern, stream=stream)
         ai.script(then=Step(say=saying(f"{NODE} [1]")))
         after = await lectern.ask("What is a node?")
 
-    assert KEY not in said
+    assert KEY not in result_text
     assert isinstance(after, Answer)
     assert len(chats(ai)) <= 12
 
@@ -249,16 +254,18 @@ async def test_a_turn_has_a_budget(tmp_path: Path, ai: FakeAI) -> None:
 
 
 async def test_a_follow_up_is_searched_as_a_whole_question(tmp_path: Path, ai: FakeAI) -> None:
-    """The model rewrites it; if that gives nothing usable the rules do. Earlier turns are sent along, refusals are not."""
+    """The model rewrites it; if that gives nothing usable the rules do. Earlier answers are sent, refusals are not."""
     history = (Exchange(question="How strong is the gripper?", answer="It closes with a force of 40 newtons. [1]"),)
-    wanted = "What are the fingers of the gripper made of?"
+    standalone = "What are the fingers of the gripper made of?"
     made_of = "Its fingers are made of silicone rubber. [1]"
-    ai.script(Step(say=saying(wanted)), Step(say=saying(made_of)), Step(status=500), Step(status=500), Step(status=500))
+    ai.script(
+        Step(say=saying(standalone)), Step(say=saying(made_of)), Step(status=500), Step(status=500), Step(status=500)
+    )
     async with open_scripted(tmp_path, ai) as lectern:
         reply = await lectern.ask("And what are they made of?", history=history)
         assert isinstance(reply, Answer)
-        assert reply.account.standalone == wanted
-        assert [one["role"] for one in chats(ai)[-1]["messages"]][:3] == ["system", "user", "assistant"]
+        assert reply.account.standalone == standalone
+        assert [message["role"] for message in chats(ai)[-1]["messages"]][:3] == ["system", "user", "assistant"]
         ai.script(Step(body=b"{}"), then=Step(say=saying(made_of)))
         again = await lectern.ask("And what are they made of?", history=history)
 
@@ -282,9 +289,9 @@ async def test_an_answer_from_the_outline_is_told_like_any_other(tmp_path: Path,
     async with open_scripted(tmp_path, ai) as lectern:
         events = [event async for event in lectern.stream("Which modules does the book have?")]
 
-    told = "".join(event.text for event in events if isinstance(event, Delta))
-    assert told == events[-1].reply.text
-    assert told.startswith("- ")
+    streamed_text = "".join(event.text for event in events if isinstance(event, Delta))
+    assert streamed_text == events[-1].reply.text
+    assert streamed_text.startswith("- ")
     assert chats(ai) == []
 
 
@@ -296,7 +303,7 @@ async def test_a_refusal_looks_beyond_the_filters_whoever_decided_it(tmp_path: P
         served = await lectern.ask("What is a service?", scope=Scope(module="ros2"))
 
     assert isinstance(reply, Refusal)
-    assert [one.title for one in reply.outside_scope] == ["The gripper"]
+    assert [lesson.title for lesson in reply.outside_scope] == ["The gripper"]
     assert served.account.where is not None
     assert (served.account.where.module, served.account.where.max_tier) == ("ros2", 4)
 
@@ -309,7 +316,7 @@ async def test_the_authors_default_for_readers_is_a_filter(tmp_path: Path, ai: F
         reply = await lectern.ask("How strong is the gripper?")
 
     assert isinstance(reply, Refusal)
-    assert [one.title for one in reply.outside_scope] == ["The gripper"]
+    assert [lesson.title for lesson in reply.outside_scope] == ["The gripper"]
 
 
 @pytest.mark.parametrize("top_k", [0, -3, 101])

@@ -55,12 +55,12 @@ def test_a_server_that_cannot_answer_says_so_and_searches(sample_home: Path, tmp
         "LECTERN_INSTRUCTIONS": str(tmp_path / "nowhere.txt"),
         "LECTERN_LOG_FORMAT": "json",
     }
-    told = tmp_path / "log"
-    command = ["bash", "-c", f'exec "$0" "$@" 2>{told}', LECTERN, "serve", "--port", "0"]
+    log_file = tmp_path / "log"
+    command = ["bash", "-c", f'exec "$0" "$@" 2>{log_file}', LECTERN, "serve", "--port", "0"]
     with serving(command, env=env) as address:
-        found = httpx.post(f"{address}/search", json={"text": "What is a node?"}, timeout=30)
-        assert found.status_code == 200
-        assert "questions will fail: LECTERN_INSTRUCTIONS" in told.read_text(encoding="utf-8")
+        response = httpx.post(f"{address}/search", json={"text": "What is a node?"}, timeout=30)
+        assert response.status_code == 200
+        assert "questions will fail: LECTERN_INSTRUCTIONS" in log_file.read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads of the engine are counted in /proc")
@@ -80,5 +80,5 @@ asyncio.run(main())
 """
     python = str(Path(LECTERN).with_name("python"))
     env = {**os.environ, "LECTERN_HOME": str(sample_home)}
-    done = subprocess.run([python, "-c", counting], capture_output=True, text=True, check=True, env=env)
-    assert int(done.stdout) <= 1
+    result = subprocess.run([python, "-c", counting], capture_output=True, text=True, check=True, env=env)
+    assert int(result.stdout) <= 1

@@ -25,11 +25,11 @@ def counting(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tup
     calls: list[tuple[Any, ...]] = []
     real = getattr(owner, name)
 
-    def counted(*arguments: Any, **options: Any) -> Any:
+    def counting(*arguments: Any, **options: Any) -> Any:
         calls.append(arguments)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(owner, name, counted)
+    monkeypatch.setattr(owner, name, counting)
     return calls
 
 

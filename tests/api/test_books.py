@@ -14,20 +14,20 @@ QUERY = "quality of service of a camera topic"
 
 def search(server: str, **body: object) -> dict:
     """One search."""
-    got = httpx.post(f"{server}/search", json={"text": QUERY, **body}, timeout=30)
-    assert got.status_code == 200, got.text
-    return got.json()
+    response = httpx.post(f"{server}/search", json={"text": QUERY, **body}, timeout=30)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 def test_pages_follow_one_another(server: str) -> None:
     """With an offset the ranks go on where the page before ended, and no result comes twice."""
     first = search(server, limit=5)
     pages = [search(server, limit=5, offset=offset)["results"] for offset in range(0, first["total_found"], 5)]
-    ids = [one["id"] for page in pages for one in page]
+    ids = [chunk["id"] for page in pages for chunk in page]
 
-    assert [one["rank"] for page in pages for one in page] == list(range(1, first["total_found"] + 1))
+    assert [result["rank"] for page in pages for result in page] == list(range(1, first["total_found"] + 1))
     assert len(set(ids)) == len(ids) == first["total_found"]
-    assert [one["id"] for one in search(server, limit=12)["results"]] == ids[:12]
+    assert [result["id"] for result in search(server, limit=12)["results"]] == ids[:12]
     assert search(server, limit=5, offset=99)["results"] == []
 
 
@@ -36,8 +36,8 @@ def test_neighbours_come_in_the_lessons_order(server: str) -> None:
     for result in search(server, limit=10, expand=2)["results"]:
         lesson = httpx.get(f"{server}/lessons/{result['parent_doc_id']}", timeout=30).json()["chunks"]
         ids, at = [chunk["id"] for chunk in lesson], result["chunk_index"]
-        assert [one["id"] for one in result["before"]] == ids[max(0, at - 2) : at]
-        assert [one["id"] for one in result["after"]] == ids[at + 1 : at + 3]
+        assert [chunk["id"] for chunk in result["before"]] == ids[max(0, at - 2) : at]
+        assert [chunk["id"] for chunk in result["after"]] == ids[at + 1 : at + 3]
 
 
 def test_words_of_the_query_are_marked(server: str) -> None:
@@ -50,10 +50,10 @@ def test_words_of_the_query_are_marked(server: str) -> None:
 
 def test_a_threshold_leaves_out_what_is_less_similar(server: str) -> None:
     """Every result has at least that cosine; `total_found` counts what is left."""
-    found = search(server, limit=20, similarity_threshold=0.4)
+    page = search(server, limit=20, similarity_threshold=0.4)
 
-    assert all(one["similarity"] >= 0.4 for one in found["results"])
-    assert found["total_found"] < search(server, limit=20)["total_found"]
+    assert all(result["similarity"] >= 0.4 for result in page["results"])
+    assert page["total_found"] < search(server, limit=20)["total_found"]
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,9 @@ def test_a_chunk_is_read_with_its_context(server: str) -> None:
     lesson = httpx.get(f"{server}/lessons/{search(server)['results'][0]['parent_doc_id']}", timeout=30).json()
     ids = [chunk["id"] for chunk in lesson["chunks"]]
 
-    got = httpx.get(f"{server}/chunks/{ids[2]}/context", params={"before": 5, "after": 1}, timeout=30).json()
+    context = httpx.get(f"{server}/chunks/{ids[2]}/context", params={"before": 5, "after": 1}, timeout=30).json()
 
-    assert [one["id"] for one in (*got["before"], got["chunk"], *got["after"])] == ids[:4]
+    assert [chunk["id"] for chunk in (*context["before"], context["chunk"], *context["after"])] == ids[:4]
     for unknown in ("nonsense", "00000000-0000-4000-8000-000000000000", ids[2].upper()):
         assert httpx.get(f"{server}/chunks/{unknown}/context", timeout=30).status_code == 404
 
@@ -88,10 +88,15 @@ def test_a_book_is_listed_page_by_page(server: str) -> None:
             break
     [book] = httpx.get(f"{server}/books", timeout=30).json()
     outline = httpx.get(f"{server}/books/physical-ai-robotics/outline", timeout=30).json()
-    lessons = [one for module in outline["modules"] for chapter in module["chapters"] for one in chapter["lessons"]]
+    lessons = [
+        lesson_entry
+        for module in outline["modules"]
+        for chapter in module["chapters"]
+        for lesson_entry in chapter["lessons"]
+    ]
 
     assert len({chunk["id"] for chunk in chunks}) == len(chunks) == book["total_chunks"]
-    assert {chunk["payload"]["parent_doc_id"] for chunk in chunks} == {one["parent_doc_id"] for one in lessons}
+    assert {chunk["payload"]["parent_doc_id"] for chunk in chunks} == {lesson["parent_doc_id"] for lesson in lessons}
     wrong = httpx.get(f"{server}/books/physical-ai-robotics/chunks", params={"cursor": "???"}, timeout=30)
     assert wrong.status_code == 422
 

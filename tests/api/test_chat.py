@@ -43,8 +43,8 @@ def test_every_offline_sentence_stands_in_its_source(server: str) -> None:
 
     lesson = {}
     for source in body["sources"]:
-        got = httpx.get(f"{server}/lessons/{source['parent_doc_id']}", timeout=30).json()
-        lesson[source["number"]] = " ".join(" ".join(piece["text"] for piece in got["chunks"]).split())
+        lesson_view = httpx.get(f"{server}/lessons/{source['parent_doc_id']}", timeout=30).json()
+        lesson[source["number"]] = " ".join(" ".join(piece["text"] for piece in lesson_view["chunks"]).split())
     for sentence, number in re.findall(r"\s*(.+?) \[(\d+)\]", body["response"]):
         assert sentence in lesson[int(number)]
 
@@ -108,14 +108,14 @@ def test_bad_input_is_a_problem_that_names_the_field(
 
 def test_filters_hold_and_are_echoed(server: str) -> None:
     """A search within a module shows only that module, and says so."""
-    found = httpx.post(
+    response = httpx.post(
         f"{server}/search", json={"text": "sensor noise", "module_filter": "gazebo", "limit": 20}, timeout=30
     ).json()
 
-    assert found["results"]
-    assert {result["module"] for result in found["results"]} == {"gazebo"}
-    assert found["module_filter"] == found["filters"]["module_filter"] == "gazebo"
-    assert [result["rank"] for result in found["results"]] == list(range(1, len(found["results"]) + 1))
+    assert response["results"]
+    assert {result["module"] for result in response["results"]} == {"gazebo"}
+    assert response["module_filter"] == response["filters"]["module_filter"] == "gazebo"
+    assert [result["rank"] for result in response["results"]] == list(range(1, len(response["results"]) + 1))
 
 
 def test_a_foreign_host_name_is_refused(server: str) -> None:

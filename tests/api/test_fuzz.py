@@ -29,12 +29,12 @@ def guarded(sample_home: Path, tmp_path: Path) -> Iterator[tuple[str, str, Path]
     home = tmp_path / "home"
     shutil.copytree(sample_home, home)
     rights = [option for right in ("read", "chat", "ingest", "admin") for option in ("--right", right)]
-    made = json.loads(lectern("keys", "create", "--name", "fuzz", *rights, "--json", home=home).stdout)
+    new_key = json.loads(lectern("keys", "create", "--name", "fuzz", *rights, "--json", home=home).stdout)
     env = {**os.environ, "LECTERN_HOME": str(home), "LECTERN_RATE_LIMIT": "0"}
     log = tmp_path / "server.log"
     command = ["bash", "-c", f'exec "$0" "$@" 2>{log}', LECTERN, "serve", "--port", "0"]
     with serving(command, env=env) as server:
-        yield server, made["key"], log
+        yield server, new_key["key"], log
 
 
 def test_no_request_finds_a_fault(
@@ -44,10 +44,10 @@ def test_no_request_finds_a_fault(
     traceback and no key."""
     server, key, log = guarded
     (tmp_path / "rules.toml").write_text(RULES)
-    wanted, made, seed = int(request.config.getoption("--fuzz")), 0, 1
-    while made < wanted:
-        examples = max(4, min(100, (wanted - made) // 80))
-        done = subprocess.run(
+    total, sent_count, seed = int(request.config.getoption("--fuzz")), 0, 1
+    while sent_count < total:
+        examples = max(4, min(100, (total - sent_count) // 80))
+        result = subprocess.run(
             [
                 *(ST, "--config-file", "rules.toml", "run", f"{server}/openapi.json"),
                 *("--header", f"Authorization: Bearer {key}", "--phases", PHASES, "--checks", "all"),
@@ -59,10 +59,10 @@ def test_no_request_finds_a_fault(
             check=False,
             cwd=tmp_path,
         )
-        assert done.returncode == 0, done.stdout[-6000:]
-        made += int(re.findall(r"(\d+) generated", done.stdout)[-1])
+        assert result.returncode == 0, result.stdout[-6000:]
+        sent_count += int(re.findall(r"(\d+) generated", result.stdout)[-1])
         seed += 1
 
-    written = log.read_text()
-    assert "Traceback" not in written
-    assert key not in written
+    log_text = log.read_text()
+    assert "Traceback" not in log_text
+    assert key not in log_text

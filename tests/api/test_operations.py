@@ -46,10 +46,10 @@ def served(home: Path, folder: Path, **settings: str) -> Iterator[tuple[str, sub
             [LECTERN, "serve", "--port", "0"], env=env, stdout=subprocess.PIPE, stderr=stderr, text=True
         )
         assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found, log.read_text()
+        match = re.search(r"http://\S+", process.stdout.readline())
+        assert match, log.read_text()
         try:
-            yield found.group().rstrip("/"), process, log
+            yield match.group().rstrip("/"), process, log
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
@@ -76,16 +76,16 @@ def test_a_server_greets_with_its_address_alone(small_home: Path, tmp_path: Path
 def test_requests_have_ids_and_questions_have_lines(small_home: Path, tmp_path: Path) -> None:
     """A plain id is kept, a strange one replaced; each question is one line with that id, and without its text."""
     with served(small_home, tmp_path) as (server, _, log):
-        mine = httpx.post(
+        response = httpx.post(
             f"{server}/chat/run", json={"message": QUESTION}, headers={"X-Request-ID": "mine-1"}, timeout=30
         )
         odd = httpx.get(f"{server}/health/live", headers={"X-Request-ID": 'x" evil'}, timeout=30)
 
         metrics = httpx.get(f"{server}/metrics", timeout=30).text
 
-    assert mine.headers["X-Request-ID"] == "mine-1"
+    assert response.headers["X-Request-ID"] == "mine-1"
     assert re.fullmatch(r"[0-9a-f]{32}", odd.headers["X-Request-ID"])
-    [line] = [one for one in lines(log) if one["event"] == "question.replied"]
+    [line] = [line for line in lines(log) if line["event"] == "question.replied"]
     assert (line["request_id"], line["outcome"], line["book"]) == ("mine-1", "answered", "robots")
     assert QUESTION not in log.read_text()
     assert 'lectern_questions_total{outcome="answered"} 1.0' in metrics
@@ -102,10 +102,10 @@ def test_every_way_to_ask_has_its_line(small_home: Path, tmp_path: Path) -> None
         lectern("chat", "--ephemeral", typed=f"{QUESTION}\n", home=tmp_path / "home")
         metrics = httpx.get(f"{server}/metrics", timeout=30).text
 
-    found = [one for one in lines(log) if one["event"].startswith("question.")]
-    assert [one["outcome"] for one in found] == ["answered", "refused", "failed", "answered", "answered"]
-    assert all(one["request_id"] for one in found)
-    assert [found[2][name] for name in ("event", "error")] == ["question.failed", "UnknownBook"]
+    log_lines = [line for line in lines(log) if line["event"].startswith("question.")]
+    assert [line["outcome"] for line in log_lines] == ["answered", "refused", "failed", "answered", "answered"]
+    assert all(line["request_id"] for line in log_lines)
+    assert [log_lines[2][name] for name in ("event", "error")] == ["question.failed", "UnknownBook"]
     assert QUESTION not in log.read_text()
     assert 'lectern_questions_total{outcome="answered"} 3.0' in metrics
 
@@ -118,7 +118,7 @@ def test_what_readers_ask_is_logged_only_on_request(small_home: Path, tmp_path: 
         httpx.post(f"{server}/chat/run", json={"message": "What is\na node?"}, timeout=30)
 
     assert answered.status_code == 422  # control characters
-    texts = [one.get("question") for one in lines(log) if one["event"].startswith("question.")]
+    texts = [line.get("question") for line in lines(log) if line["event"].startswith("question.")]
     assert "What is\na node?" in texts
     assert all(line.startswith(("{", "lectern:")) for line in log.read_text().splitlines())
 
@@ -134,9 +134,9 @@ def test_secrets_never_reach_the_log_or_the_database(small_home: Path, tmp_path:
             httpx.get(f"{server}/books", headers={"Authorization": f"Bearer {key}x"}, timeout=30)
 
     assert failed.status_code == 503
-    held = b"".join(file.read_bytes() for file in (tmp_path / "home").glob("lectern.db*")) + log.read_bytes()
+    stored_bytes = b"".join(file.read_bytes() for file in (tmp_path / "home").glob("lectern.db*")) + log.read_bytes()
     for secret in (KEY, key):
-        assert secret.encode() not in held
+        assert secret.encode() not in stored_bytes
         assert secret not in failed.text
 
 
@@ -152,31 +152,31 @@ def test_redaction_looks_everywhere() -> None:
 def test_a_stop_lets_answers_finish(small_home: Path, tmp_path: Path) -> None:
     """After SIGTERM a stream that was under way gets its reply, new connections are refused, and the exit is clean."""
     with fake_ai() as ai, _slow(ai, small_home, tmp_path, "10") as (server, process, _):
-        got: list[str] = []
-        reading = threading.Thread(target=lambda: got.append(_stream(server)))
+        received: list[str] = []
+        reading = threading.Thread(target=lambda: received.append(_stream(server)))
         reading.start()
         _wait_for_call(ai)
         process.send_signal(signal.SIGTERM)
         reading.join(20)
         process.communicate(timeout=20)
 
-    assert "event: reply" in got[0]
+    assert "event: reply" in received[0]
     assert process.returncode == 0
 
 
 def test_a_stop_does_not_wait_for_ever(small_home: Path, tmp_path: Path) -> None:
     """Beyond its grace an answer is cut off with an error event, nothing of it is kept, and the log line says so."""
     with fake_ai() as ai, _slow(ai, small_home, tmp_path, "0.2", delay=60) as (server, process, log):
-        got: list[str] = []
-        reading = threading.Thread(target=lambda: got.append(_stream(server)))
+        received: list[str] = []
+        reading = threading.Thread(target=lambda: received.append(_stream(server)))
         reading.start()
         _wait_for_call(ai)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
         reading.join(5)
 
-    assert "event: error" in got[0]
-    assert [one["outcome"] for one in lines(log) if one["event"] == "question.failed"] == ["cancelled"]
+    assert "event: error" in received[0]
+    assert [line["outcome"] for line in lines(log) if line["event"] == "question.failed"] == ["cancelled"]
 
 
 @contextmanager
@@ -196,13 +196,13 @@ def _stream(server: str) -> str:
 
 def _wait_for_call(ai: FakeAI) -> None:
     end = time.monotonic() + 20
-    while not any(one.path.endswith("/chat/completions") for one in ai.received):
+    while not any(received.path.endswith("/chat/completions") for received in ai.received):
         assert time.monotonic() < end
         time.sleep(0.02)
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"LECTERN_FOO": "1"}, "unknown setting"),
         ({"LECTERN_RATE_LIMIT": "-1"}, "LECTERN_RATE_LIMIT"),
@@ -216,14 +216,16 @@ def _wait_for_call(ai: FakeAI) -> None:
         ({"LECTERN_HOME": "/proc/nothing/here"}, "LECTERN_HOME"),
     ],
 )
-def test_a_wrong_setting_is_named_before_anything_starts(tmp_path: Path, settings: dict[str, str], said: str) -> None:
+def test_a_wrong_setting_is_named_before_anything_starts(
+    tmp_path: Path, settings: dict[str, str], message: str
+) -> None:
     """One line that names the variable, exit 2, no traceback, no secret."""
     env = {**os.environ, "LECTERN_HOME": str(tmp_path / "home"), **settings}
-    done = subprocess.run(
+    result = subprocess.run(
         [LECTERN, "serve", "--port", "0"], env=env, capture_output=True, text=True, check=False, timeout=60
     )
 
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "p4ssw0rd" not in done.stderr
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "p4ssw0rd" not in result.stderr

@@ -40,34 +40,34 @@ def hurried(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
             "OPENAI_BASE_URL": f"{ai.url}/v1",
         }
         with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **settings}) as address:
-            found = urlsplit(address)
-            yield str(found.hostname), int(found.port or 0)
+            parts = urlsplit(address)
+            yield str(parts.hostname), int(parts.port or 0)
 
 
 def dribbled(address: tuple[str, int], at_once: bytes, rest: bytes) -> tuple[bytes, float]:
     """Send some, then byte by byte; what came back, and after how long the server had enough."""
-    begun, got, ended = time.monotonic(), b"", False
+    start_time, received, is_closed = time.monotonic(), b"", False
     with socket.create_connection(address) as connection, suppress(ConnectionError):
         connection.settimeout(0.1)
         connection.sendall(at_once)
-        left = iter(rest)
-        while not ended and time.monotonic() - begun < 10 * SECONDS:
-            if (byte := next(left, None)) is not None:
+        remaining = iter(rest)
+        while not is_closed and time.monotonic() - start_time < 10 * SECONDS:
+            if (byte := next(remaining, None)) is not None:
                 connection.sendall(bytes([byte]))
             with suppress(TimeoutError):
                 part = connection.recv(65536)
-                got += part
-                ended = not part
-    return got, time.monotonic() - begun
+                received += part
+                is_closed = not part
+    return received, time.monotonic() - start_time
 
 
 @pytest.mark.parametrize("before", [b"", b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"])
 def test_a_head_that_dribbles_is_given_up(hurried: tuple[str, int], before: bytes) -> None:
     """408 and the end, on a new connection and on one that has had a request; others are served meanwhile."""
-    got, seconds = dribbled(hurried, before + b"GET /books HT", b"TP/1.1\r\nX-Slow: " + b"a" * 1000)
+    received, seconds = dribbled(hurried, before + b"GET /books HT", b"TP/1.1\r\nX-Slow: " + b"a" * 1000)
 
-    assert got.count(b"HTTP/1.1 ") == (2 if before else 1)
-    head, _, body = got[got.rindex(b"HTTP/1.1 ") :].partition(b"\r\n\r\n")
+    assert received.count(b"HTTP/1.1 ") == (2 if before else 1)
+    head, _, body = received[received.rindex(b"HTTP/1.1 ") :].partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 Request Timeout")
     assert b"application/problem+json" in head
     assert json.loads(body)["status"] == 408
@@ -77,16 +77,16 @@ def test_a_head_that_dribbles_is_given_up(hurried: tuple[str, int], before: byte
 
 def test_a_connection_that_says_nothing_is_closed(hurried: tuple[str, int]) -> None:
     """Without a word: nobody asked anything."""
-    got, seconds = dribbled(hurried, b"", b"")
+    received, seconds = dribbled(hurried, b"", b"")
 
-    assert (got, seconds < 3 * SECONDS) == (b"", True)
+    assert (received, seconds < 3 * SECONDS) == (b"", True)
 
 
 def test_a_body_that_dribbles_is_given_up(hurried: tuple[str, int]) -> None:
     """408 in the one shape of an error, and the connection is closed."""
-    got, seconds = dribbled(hurried, HEAD.encode(), b" " * len(BODY))
+    received, seconds = dribbled(hurried, HEAD.encode(), b" " * len(BODY))
 
-    head, _, body = got.partition(b"\r\n\r\n")
+    head, _, body = received.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 ")
     for header in (b"application/problem+json", b"x-request-id", b"nosniff", b"onnection: close"):
         assert header in head
@@ -97,9 +97,9 @@ def test_a_body_that_dribbles_is_given_up(hurried: tuple[str, int]) -> None:
 def test_a_body_that_nobody_reads_holds_nothing(hurried: tuple[str, int]) -> None:
     """The answer is there long before the body; the connection goes all the same."""
     head = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
-    got, seconds = dribbled(hurried, head, b"x" * 1000)
+    received, seconds = dribbled(hurried, head, b"x" * 1000)
 
-    assert got.startswith(b"HTTP/1.1 200 ")
+    assert received.startswith(b"HTTP/1.1 200 ")
     assert seconds < 5 * SECONDS
 
 

@@ -60,16 +60,16 @@ def resume(server: str, run_id: str, last: str | None = None) -> list[Event]:
 @pytest.mark.parametrize("question", [QUESTION, OFF_BOOK])
 def test_a_stream_begins_with_its_ids_and_ends_with_the_reply(server: str, path: str, question: str) -> None:
     """Status with run and session first, sources before text, and one reply, which the thread holds as it was sent."""
-    sent = stream(server, path=path, message=question, stream=True)
+    events = stream(server, path=path, message=question, stream=True)
 
-    first, last = sent[0], sent[-1]
+    first, last = events[0], events[-1]
     assert (first.name, set(first.body)) == ("status", {"state", "run_id", "session_id", "book_id"})
-    assert [one.name for one in sent].count("reply") == 1
+    assert [event.name for event in events].count("reply") == 1
     assert last.name == "reply"
-    numbers = [int(one.id.partition("-")[2]) for one in sent]
+    numbers = [int(event.id.partition("-")[2]) for event in events]
     assert numbers == sorted(set(numbers))
-    assert len({one.id.partition("-")[0] for one in sent}) == 1
-    text = "".join(one.body["text"] for one in sent if one.name == "delta")
+    assert len({event.id.partition("-")[0] for event in events}) == 1
+    text = "".join(event.body["text"] for event in events if event.name == "delta")
     assert text == (last.body["response"] if last.body["should_answer"] else "")
     thread = httpx.get(f"{server}/threads/{first.body['session_id']}/export", timeout=30).json()
     assert [turn["reply"] for turn in thread["turns"]] == [last.body]
@@ -78,15 +78,15 @@ def test_a_stream_begins_with_its_ids_and_ends_with_the_reply(server: str, path:
 def test_a_dropped_client_goes_on_where_it_was(server: str) -> None:
     """From every event on, what is left is sent again, alike, and after the last the last; a strange id, or one of
     another run, begins at the beginning."""
-    sent, other = stream(server, message=QUESTION), stream(server, message=QUESTION)
-    run_id = sent[0].body["run_id"]
+    events, second_events = stream(server, message=QUESTION), stream(server, message=QUESTION)
+    run_id = events[0].body["run_id"]
 
-    for place, event in enumerate(sent[:-1]):
-        assert resume(server, run_id, event.id) == sent[place + 1 :]
-    assert resume(server, run_id, sent[-1].id) == sent[-1:]
-    attempt = sent[0].id.partition("-")[0]
-    for strange in (None, "", "x", "-1", "0", "3", "stored", f"{attempt}-", f"{attempt}-999", other[2].id):
-        assert resume(server, run_id, strange) == sent
+    for place, event in enumerate(events[:-1]):
+        assert resume(server, run_id, event.id) == events[place + 1 :]
+    assert resume(server, run_id, events[-1].id) == events[-1:]
+    attempt = events[0].id.partition("-")[0]
+    for strange in (None, "", "x", "-1", "0", "3", "stored", f"{attempt}-", f"{attempt}-999", second_events[2].id):
+        assert resume(server, run_id, strange) == events
 
 
 def test_a_second_attempt_is_not_taken_for_the_first(tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ def test_what_is_wrong_is_said_before_the_stream_begins(server: str, body: dict[
 
 def _post(server: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> httpx.Response:
     """A request whose body may hold what a client library would refuse to send."""
-    sent = {"Content-Type": "application/json", **(headers or {})}
-    return httpx.post(f"{server}/chat/stream", content=json.dumps(body), headers=sent, timeout=30)
+    request_headers = {"Content-Type": "application/json", **(headers or {})}
+    return httpx.post(f"{server}/chat/stream", content=json.dumps(body), headers=request_headers, timeout=30)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ('{"message": ', "no valid JSON"),
         ("", "send a JSON object"),
@@ -160,7 +160,7 @@ def _post(server: str, body: dict[str, Any], headers: dict[str, str] | None = No
         ('{"message": "' + "x" * 70_000 + '"}', "bytes"),
     ],
 )
-def test_a_body_that_cannot_be_read_is_said_plainly(server: str, content: str, said: str) -> None:
+def test_a_body_that_cannot_be_read_is_said_plainly(server: str, content: str, message: str) -> None:
     """4xx in the one shape, with advice; nothing about the inside."""
     answered = httpx.post(
         f"{server}/chat/run", content=content, headers={"Content-Type": "application/json"}, timeout=30
@@ -168,7 +168,7 @@ def test_a_body_that_cannot_be_read_is_said_plainly(server: str, content: str, s
 
     assert answered.status_code in (413, 422)
     assert answered.headers["content-type"] == "application/problem+json"
-    assert said in answered.json()["detail"]
+    assert message in answered.json()["detail"]
 
 
 def test_a_cursor_that_was_never_given_is_refused(server: str) -> None:
@@ -180,8 +180,8 @@ def test_a_cursor_that_was_never_given_is_refused(server: str) -> None:
 
 def test_a_deleted_conversation_cannot_be_followed(server: str) -> None:
     """After the deletion its run is unknown, too."""
-    sent = stream(server, message=QUESTION)
-    first = sent[0].body
+    events = stream(server, message=QUESTION)
+    first = events[0].body
     assert httpx.delete(f"{server}/threads/{first['session_id']}", timeout=30).status_code == 204
 
     assert httpx.get(f"{server}/chat/stream/{first['run_id']}", timeout=30).status_code == 404
@@ -194,11 +194,11 @@ def test_one_key_is_one_question(server: str) -> None:
     first = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=key, timeout=30).json()
     again = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=key, timeout=30).json()
     streamed = stream(server, headers=key, message=QUESTION)[-1].body
-    other = httpx.post(f"{server}/chat/run", json={"message": OFF_BOOK}, headers=key, timeout=30)
+    second_response = httpx.post(f"{server}/chat/run", json={"message": OFF_BOOK}, headers=key, timeout=30)
 
     assert first == again == streamed
     assert httpx.get(f"{server}/threads/{first['session_id']}", timeout=30).json()["turn_count"] == 1
-    assert other.status_code == 422
+    assert second_response.status_code == 422
 
 
 def test_a_stored_reply_is_given_after_a_restart(sample_home: Path, tmp_path: Path) -> None:
@@ -208,13 +208,13 @@ def test_a_stored_reply_is_given_after_a_restart(sample_home: Path, tmp_path: Pa
     env = {**os.environ, "LECTERN_HOME": str(home)}
     key = {"Idempotency-Key": "across"}
     with serving([LECTERN, "serve", "--port", "0"], env=env) as server:
-        sent = stream(server, headers=key, message=QUESTION)
+        events = stream(server, headers=key, message=QUESTION)
     with serving([LECTERN, "serve", "--port", "0"], env=env) as server:
-        got = resume(server, sent[0].body["run_id"])
+        resumed = resume(server, events[0].body["run_id"])
         again = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=key, timeout=30).json()
 
-    assert [(one.name, one.body) for one in got] == [("reply", sent[-1].body)]
-    assert again == sent[-1].body
+    assert [(event.name, event.body) for event in resumed] == [("reply", events[-1].body)]
+    assert again == events[-1].body
 
 
 @given(text=st.text(max_size=200))
@@ -222,9 +222,9 @@ def test_a_stored_reply_is_given_after_a_restart(sample_home: Path, tmp_path: Pa
 def test_no_text_breaks_the_framing(text: str) -> None:
     """Line ends of every kind, `data:` and `event:` in an answer arrive as they were, in one event."""
     name, body = _name_and_body(Delta(text=text)) or ("", {})
-    sent = frame(name, body, "7").encode().decode()
+    framed = frame(name, body, "7").encode().decode()
 
-    [event] = events(sent.split("\n"))
+    [event] = events(framed.split("\n"))
     assert (event.name, event.id, event.body) == ("delta", "7", {"text": text})
 
 
@@ -274,9 +274,9 @@ def _active(server: str) -> float:
     return float(next(line.split()[1] for line in text.splitlines() if line.startswith("lectern_runs_active")))
 
 
-def _wait(done: Any, seconds: float = 5) -> None:
+def _wait(condition: Any, seconds: float = 5) -> None:
     end = time.monotonic() + seconds
-    while not done():
+    while not condition():
         assert time.monotonic() < end, f"not within {seconds} s"
         time.sleep(0.05)
 
@@ -292,25 +292,25 @@ async def test_open_streams_are_capped_and_their_places_given_back() -> None:
         await asyncio.Event().wait()
         yield ServerSentEvent(data="never")
 
-    async def sent(owner: str) -> asyncio.Task[None]:
-        begun = asyncio.Event()
+    async def open_stream(owner: str) -> asyncio.Task[None]:
+        started = asyncio.Event()
 
         async def send(_: object) -> None:
-            begun.set()
+            started.set()
 
         scope = {"type": "http", "method": "GET", "headers": []}
         task = asyncio.create_task(streams.open(caller(owner), silent())(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
-        await begun.wait()
+        await started.wait()
         return task
 
     streams.open(caller("a"), silent())  # made and never sent: it takes no place
-    first, second = await sent("a"), await sent("b")
+    first, second = await open_stream("a"), await open_stream("b")
     for owner in ("a", "c"):
         with pytest.raises(Overloaded):
             streams.open(caller(owner), silent())
     first.cancel()
     await asyncio.wait([first])
-    third = await sent("a")
+    third = await open_stream("a")
     for task in (second, third):
         task.cancel()
     await asyncio.wait([second, third])
@@ -332,21 +332,21 @@ async def test_a_silent_stream_ends_when_its_key_is_revoked(monkeypatch: pytest.
         finally:
             closed = True
 
-    sent: list[str] = []
+    texts: list[str] = []
 
     async def send(message: Any) -> None:
-        sent.append(message.get("body", b"").decode())
+        texts.append(message.get("body", b"").decode())
 
     stream_ = Streams(9, 9, is_valid).open(replace(LOCAL, key_id="mine"), following())
     scope = {"type": "http", "method": "GET", "headers": []}
     task = asyncio.create_task(stream_(scope, asyncio.Event().wait, send))  # type: ignore[arg-type]  # nothing is received
-    while "progress" not in "".join(sent):  # noqa: ASYNC110  # no event says so
+    while "progress" not in "".join(texts):  # noqa: ASYNC110  # no event says so
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.1)
     assert not task.done()
     revoked = True
     await asyncio.wait_for(task, 5)
 
-    assert "event: error" in "".join(sent)
-    assert '"status": 401' in "".join(sent)
+    assert "event: error" in "".join(texts)
+    assert '"status": 401' in "".join(texts)
     assert closed

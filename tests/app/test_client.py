@@ -122,13 +122,13 @@ async def pair(site: Site) -> AsyncIterator[Pair]:
         yield Pair(here, there, site.books)
 
 
-async def drain(events: AsyncIterator[Any], seen: list[Any]) -> None:
+async def drain(events: AsyncIterator[Any], collected: list[Any]) -> None:
     """Every event, as far as they come."""
     async for event in events:
-        seen.append(event)  # noqa: PERF401  # what came before an error is wanted, too
+        collected.append(event)  # noqa: PERF401  # what came before an error is wanted, too
 
 
-def sent(chunk: Chunk) -> Chunk:
+def as_sent(chunk: Chunk) -> Chunk:
     """A chunk without what a search does not send."""
     return replace(
         chunk,
@@ -144,7 +144,7 @@ def sent(chunk: Chunk) -> Chunk:
 
 def sent_hit(hit: Hit) -> Hit:
     """A hit without what a search does not send."""
-    return replace(hit, chunk=sent(hit.chunk), lexical=0.0, windows=(), before=(), after=())
+    return replace(hit, chunk=as_sent(hit.chunk), lexical=0.0, windows=(), before=(), after=())
 
 
 def neighbours(hit: Hit) -> list[tuple[Any, ...]]:
@@ -153,26 +153,31 @@ def neighbours(hit: Hit) -> list[tuple[Any, ...]]:
     return [(chunk.id, chunk.text, chunk.url, chunk.section_title, chunk.lesson_title) for chunk in around]
 
 
-def shown(reply: Reply) -> dict[str, Any]:
+def as_dict(reply: Reply) -> dict[str, Any]:
     """What a reader sees of a reply, and what was measured, times aside."""
     account = replace(reply.account, look_ups=(), timings=None)  # type: ignore[arg-type]  # no time is the same twice
-    seen = {"kind": reply.kind, "text": reply.text, "account": account, "removed": reply.removed}
-    seen["considered"] = [(hit.chunk.id, hit.chunk.url, hit.similarity) for hit in reply.considered]
+    values = {"kind": reply.kind, "text": reply.text, "account": account, "removed": reply.removed}
+    values["considered"] = [(hit.chunk.id, hit.chunk.url, hit.similarity) for hit in reply.considered]
     if isinstance(reply, Refusal):
-        return {**seen, "why": (reply.reason, reply.nearest, reply.outside_scope, reply.other_books)}
-    seen["cited"] = [
-        (one.hit.chunk.id, one.hit.chunk.breadcrumb, one.hit.chunk.source_file, one.hit.similarity,
-         one.number, one.passage, one.section, one.url, one.fragment_url, one.line_start, one.line_end)
-        for one in reply.citations
+        return {**values, "why": (reply.reason, reply.nearest, reply.outside_scope, reply.other_books)}
+    values["cited"] = [
+        (citation.hit.chunk.id, citation.hit.chunk.breadcrumb, citation.hit.chunk.source_file, citation.hit.similarity,
+         citation.number, citation.passage, citation.section, citation.url, citation.fragment_url,
+         citation.line_start, citation.line_end)
+        for citation in reply.citations
     ]  # fmt: skip
-    return {**seen, "statements": reply.statements, "with_sources": views.format_with_sources(reply)}
+    return {**values, "statements": reply.statements, "with_sources": views.format_with_sources(reply)}
 
 
 async def test_a_search_finds_the_same(pair: Pair) -> None:
     """Same hits in the same order, each whole but for what HTTP does not carry, and the same filters."""
-    asked: dict[str, Any] = {"limit": 3, "expand": 1, "scope": Scope(module="gazebo", levels=("A2",), chapters=(0, 9))}
-    here: Findings = await pair.here.search("lamp in a room", book="alpha", **asked)
-    there = await pair.there.search("lamp in a room", book="alpha", **asked)
+    search_options: dict[str, Any] = {
+        "limit": 3,
+        "expand": 1,
+        "scope": Scope(module="gazebo", levels=("A2",), chapters=(0, 9)),
+    }
+    here: Findings = await pair.here.search("lamp in a room", book="alpha", **search_options)
+    there = await pair.there.search("lamp in a room", book="alpha", **search_options)
 
     assert len(there.hits) == 3
     assert there.hits[0].before or there.hits[0].after
@@ -193,7 +198,7 @@ async def test_a_reply_is_the_same(pair: Pair, question: str) -> None:
     here = await pair.here.ask(question, book="alpha", top_k=4, similarity_threshold=0.1)
     there = await pair.there.ask(question, book="alpha", top_k=4, similarity_threshold=0.1)
 
-    assert shown(there) == shown(here)
+    assert as_dict(there) == as_dict(here)
     assert isinstance(there, Refusal if question == OUTSIDE else Answer)
     assert (await pair.there.threads.list()).heads == ()
 
@@ -204,16 +209,16 @@ async def test_a_stream_has_the_same_events(pair: Pair) -> None:
     there = [event async for event in pair.there.stream(QUESTION, book="alpha")]
 
     assert [event.kind for event in there] == [event.kind for event in here]
-    for ours, theirs in zip(here, there, strict=True):
-        if ours.kind == "evidence":
+    for local_hit, theirs in zip(here, there, strict=True):
+        if local_hit.kind == "evidence":
             assert theirs.kind == "evidence"
-            assert theirs.metrics == ours.metrics
-            assert [hit.chunk.id for hit in theirs.hits] == [hit.chunk.id for hit in ours.hits]
-        elif ours.kind == "replied":
+            assert theirs.metrics == local_hit.metrics
+            assert [hit.chunk.id for hit in theirs.hits] == [hit.chunk.id for hit in local_hit.hits]
+        elif local_hit.kind == "replied":
             assert theirs.kind == "replied"
-            assert shown(theirs.reply) == shown(ours.reply)
+            assert as_dict(theirs.reply) == as_dict(local_hit.reply)
         else:
-            assert theirs == ours
+            assert theirs == local_hit
     assert (await pair.there.threads.list()).heads == ()
 
 
@@ -237,10 +242,10 @@ async def test_a_thread_follows_up(pair: Pair) -> None:
         async for _ in side.stream("And who gets its messages?", thread=thread):
             pass
     here, there = [await side.threads.read(thread) for side in (pair.here, pair.there)]
-    ours, theirs = [await side.threads.turns(thread) for side in (pair.here, pair.there)]
+    local_turns, theirs = [await side.threads.turns(thread) for side in (pair.here, pair.there)]
 
-    assert [(one.role, one.content, one.seq) for one in there.messages] == [
-        (one.role, one.content, one.seq) for one in here.messages
+    assert [(message.role, message.content, message.seq) for message in there.messages] == [
+        (message.role, message.content, message.seq) for message in here.messages
     ]
     assert (there.head.filters, there.head.title, there.head.turn_count) == (
         here.head.filters,
@@ -248,11 +253,11 @@ async def test_a_thread_follows_up(pair: Pair) -> None:
         2,
     )
     assert len(there.retrieval_history) == len(here.retrieval_history)
-    for our, their in zip(ours, theirs, strict=True):
+    for our, remote_turn in zip(local_turns, theirs, strict=True):
         same = replace(our, run_id="", asked_at="", replied_at="", reply={}, look_ups=())
-        assert replace(their, run_id="", asked_at="", replied_at="", reply={}) == same
-        assert their.asked_at < their.replied_at
-        assert their.reply["sources"] == our.reply["sources"]
+        assert replace(remote_turn, run_id="", asked_at="", replied_at="", reply={}) == same
+        assert remote_turn.asked_at < remote_turn.replied_at
+        assert remote_turn.reply["sources"] == our.reply["sources"]
     assert theirs[1].standalone != theirs[1].question
     [head] = (await pair.there.threads.list(limit=5)).heads
     assert head == replace(there.head, filters={})
@@ -275,9 +280,9 @@ async def test_books_lessons_and_outlines_are_the_same(pair: Pair) -> None:
 
     assert outline == await pair.here.outline("alpha") == await pair.there.outline()
     assert await pair.there.lesson(lesson) == await pair.here.lesson(lesson, book="alpha")
-    for ours, theirs in zip(await pair.here.books(), books, strict=True):
-        manifest = replace(theirs.manifest, book_id=ours.manifest.book_id, title=ours.manifest.title)
-        assert replace(theirs, manifest=ours.manifest, source=ours.source) == ours
+    for local_book, theirs in zip(await pair.here.books(), books, strict=True):
+        manifest = replace(theirs.manifest, book_id=local_book.manifest.book_id, title=local_book.manifest.title)
+        assert replace(theirs, manifest=local_book.manifest, source=local_book.source) == local_book
         assert theirs.manifest == manifest
     assert await pair.there.book() == await pair.there.book("alpha") == books[0]
 
@@ -312,14 +317,14 @@ async def test_a_book_is_ingested_and_removed(pair: Pair) -> None:
 
 async def test_a_job_fails_with_its_own_error(pair: Pair) -> None:
     """A folder of another book: the class and the words of a local call, after the job's last state."""
-    seen: list[Any] = []
+    progress: list[Any] = []
     with pytest.raises(errors.WrongBook) as there:
-        await drain(pair.there.ingesting("beta", book="alpha"), seen)
+        await drain(pair.there.ingesting("beta", book="alpha"), progress)
     with pytest.raises(errors.WrongBook) as here:
         await pair.here.ingest(pair.books / "beta", book="alpha")
 
     assert str(there.value) == str(here.value).replace(str(pair.books / "beta"), "beta")
-    assert seen[-1].job.status == "failed"
+    assert progress[-1].job.status == "failed"
 
 
 async def test_a_job_is_started_once_and_cancelled(pair: Pair) -> None:
@@ -329,10 +334,10 @@ async def test_a_job_is_started_once_and_cancelled(pair: Pair) -> None:
     assert (await pair.there.jobs.start(order, key="once")).job.job_id == started.job.job_id
     with pytest.raises(errors.KeyUsed):
         await pair.there.jobs.start(replace(order, mode="full"), key="once")
-    ended = await pair.there.jobs.cancel(started.job.job_id, frozenset({"alpha"}))
+    cancelled_job = await pair.there.jobs.cancel(started.job.job_id, frozenset({"alpha"}))
 
-    assert ended.job.status in ("cancelled", "completed")  # it is a small book
-    assert not ended.open
+    assert cancelled_job.job.status in ("cancelled", "completed")  # it is a small book
+    assert not cancelled_job.open
 
 
 async def test_calibrating_comes_to_the_same(pair: Pair) -> None:
@@ -360,12 +365,14 @@ async def test_the_doctor_finds_and_mends_the_same(pair: Pair) -> None:
     for mend in (False, True, False):
         here = [finding async for finding in pair.here.doctor(mend=mend)]
         there = [finding async for finding in pair.there.doctor(mend=mend)]
-        assert [(one.kind, one.book_id, one.mended) for one in there] == [
-            (one.kind, one.book_id, one.mended) for one in here
+        assert [(finding.kind, finding.book_id, finding.mended) for finding in there] == [
+            (finding.kind, finding.book_id, finding.mended) for finding in here
         ]
-        assert [one.detail for one in there] == [one.detail.replace(str(pair.books / "gone"), "PATH") for one in here]
-        assert str(pair.books) not in "".join(one.detail for one in there)
-    assert [one.book_id for one in there] == ["gone"]
+        assert [finding.detail for finding in there] == [
+            finding.detail.replace(str(pair.books / "gone"), "PATH") for finding in here
+        ]
+        assert str(pair.books) not in "".join(finding.detail for finding in there)
+    assert [finding.book_id for finding in there] == ["gone"]
 
 
 MISTAKES = {

@@ -78,51 +78,51 @@ def answer(status: str, kind: str, body: str, **headers: str) -> bytes:
 @asynccontextmanager
 async def scripted(*answers: bytes) -> AsyncIterator[tuple[str, list[str]]]:
     """A server that gives these bytes in order, each on a connection of its own, and what it was asked for."""
-    left, asked = list(answers), []
+    remaining, requests = list(answers), []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append((await reader.readline()).decode().rsplit(" ", 1)[0])
+        requests.append((await reader.readline()).decode().rsplit(" ", 1)[0])
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(left.pop(0) if left else b"")
+        writer.write(remaining.pop(0) if remaining else b"")
         await writer.drain()
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", requests
     finally:
         server.close()
 
 
 STATUS = {"state": "pending", "run_id": "r", "session_id": "s", "book_id": "b"}
-BEGUN = f"event: status\ndata: {json.dumps(STATUS)}\nid: 1-1\n\n: ping\n\n"
+STREAM_START = f"event: status\ndata: {json.dumps(STATUS)}\nid: 1-1\n\n: ping\n\n"
 
 
 @pytest.mark.parametrize("length", [{}, {"Content_Length": "9999"}])
 async def test_a_server_that_stops_in_the_middle_is_a_provider_error(length: dict[str, str]) -> None:
     """What came is there, then an error with advice; the run is ended and the turn is not asked for again."""
-    seen: list[Any] = []
-    stream = answer("200 OK", "text/event-stream", BEGUN, **length)
-    async with scripted(stream) as (url, asked), connect(url) as there:
+    events: list[Any] = []
+    stream = answer("200 OK", "text/event-stream", STREAM_START, **length)
+    async with scripted(stream) as (url, requests), connect(url) as there:
         with pytest.raises(errors.ProviderError, match="look before you try again"):
-            await drain(there.stream(QUESTION), seen)
+            await drain(there.stream(QUESTION), events)
 
-    assert [event.kind for event in seen] == ["state"]
-    assert asked == ["POST /chat/stream", "POST /chat/runs/r/cancel", "DELETE /threads/s"]
+    assert [event.kind for event in events] == ["state"]
+    assert requests == ["POST /chat/stream", "POST /chat/runs/r/cancel", "DELETE /threads/s"]
 
 
 async def test_a_stream_that_is_left_is_ended_on_the_server() -> None:
     """The run is cancelled, and the thread that the server made for it deleted; one of the caller's stays."""
-    stream = answer("200 OK", "text/event-stream", BEGUN)
-    done = answer("204 No Content", "text/plain", "")
-    async with scripted(stream, done, done, stream, done) as (url, asked), connect(url) as there:
+    stream = answer("200 OK", "text/event-stream", STREAM_START)
+    no_content = answer("204 No Content", "text/plain", "")
+    async with scripted(stream, no_content, no_content, stream, no_content) as (url, requests), connect(url) as there:
         for thread in (None, str(uuid.uuid4())):
             events = there.stream(QUESTION, thread=thread)
             await anext(events)
             await events.aclose()  # type: ignore[attr-defined]  # an async generator
 
     first = ["POST /chat/stream", "POST /chat/runs/r/cancel"]
-    assert asked == [*first, "DELETE /threads/s", *first]
+    assert requests == [*first, "DELETE /threads/s", *first]
 
 
 @pytest.mark.parametrize(
@@ -136,23 +136,23 @@ async def test_a_job_that_does_not_come_to_its_end_raises(
     job = {**IngestionJob.model_config["json_schema_extra"]["examples"][0], "status": status}  # type: ignore[index,call-overload]  # pydantic types it as any JSON
     started = answer("202 Accepted", "application/json", json.dumps(job))
     events = answer("200 OK", "text/event-stream", f"event: {event}\ndata: {json.dumps({'job': job})}\n\n")
-    async with scripted(started, events) as (url, asked), connect(url) as there:
+    async with scripted(started, events) as (url, requests), connect(url) as there:
         with pytest.raises(kind, match="what was finished is kept"):
             await there.ingest("x", book="b")
 
-    assert asked == ["POST /books/b/ingestions", "GET /ingestions/7/events"]
+    assert requests == ["POST /books/b/ingestions", "GET /ingestions/7/events"]
 
 
 async def test_an_error_in_a_stream_is_raised() -> None:
     """The last event may be a problem: it is the error that a local call raises, and nothing is left to end."""
     body = json.dumps({"title": "T", "status": 503, "detail": "openai: wait", "field": None, "code": "rate_limited"})
-    stream = answer("200 OK", "text/event-stream", f"{BEGUN}event: error\ndata: {body}\n\n")
-    async with scripted(stream) as (url, asked), connect(url) as there:
+    stream = answer("200 OK", "text/event-stream", f"{STREAM_START}event: error\ndata: {body}\n\n")
+    async with scripted(stream) as (url, requests), connect(url) as there:
         with pytest.raises(errors.RateLimited, match="openai: wait") as raised:
             await drain(there.stream(QUESTION), [])
 
     assert raised.value.provider == "openai"
-    assert asked == ["POST /chat/stream"]
+    assert requests == ["POST /chat/stream"]
 
 
 async def test_nothing_is_asked_twice() -> None:
@@ -165,7 +165,7 @@ async def test_nothing_is_asked_twice() -> None:
     )
     foreign = answer("200 OK", "text/html", "<h1>hello</h1>")
     proxy = answer("502 Bad Gateway", "text/html", "<h1>nobody</h1>")
-    async with scripted(limit, foreign, proxy, b"") as (url, asked), connect(url) as there:
+    async with scripted(limit, foreign, proxy, b"") as (url, requests), connect(url) as there:
         with pytest.raises(errors.TooMany) as raised:
             await there.ask(QUESTION)
         assert raised.value.retry_after == 17
@@ -176,7 +176,7 @@ async def test_nothing_is_asked_twice() -> None:
         with pytest.raises(errors.ProviderError, match="look before"):
             await there.ask(QUESTION)
 
-    assert asked == ["POST /chat/stream"] * 4
+    assert requests == ["POST /chat/stream"] * 4
 
 
 async def test_an_address_where_nobody_listens_is_a_provider_error() -> None:

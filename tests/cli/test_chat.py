@@ -30,18 +30,18 @@ def test_a_conversation_is_kept_and_taken_up_again(home: Path, tmp_path: Path) -
     lectern("chat", thread, home=home, typed=f"{QUESTION}\n")
 
     [head] = json.loads(lectern("threads", "list", "--json", home=home).stdout)
-    shown = lectern("threads", "show", thread, home=home).stdout
+    result = lectern("threads", "show", thread, home=home).stdout
     lectern("threads", "export", thread, "-o", str(tmp_path / "conversation.md"), home=home)
     whole = json.loads(lectern("threads", "export", thread, "--format", "json", home=home).stdout)
 
     assert (answered["should_answer"], refused["should_answer"]) == (True, False)
     assert (head["thread_id"], head["turn_count"]) == (thread, 3)
-    assert OFF_BOOK in shown
+    assert OFF_BOOK in result
     assert (tmp_path / "conversation.md").read_text().count(f"## {QUESTION}") == 2
     assert whole["turns"][0]["reply"] == answered
     lectern("threads", "delete", thread, home=home)
-    gone = lectern("threads", "show", thread, home=home, check=False)
-    assert (gone.returncode, "no thread" in gone.stderr) == (2, True)
+    missing = lectern("threads", "show", thread, home=home, check=False)
+    assert (missing.returncode, "no thread" in missing.stderr) == (2, True)
 
 
 def test_what_can_be_typed_in_a_conversation(home: Path, tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_what_can_be_typed_in_a_conversation(home: Path, tmp_path: Path) -> None
             "/quit",
         ]
     )
-    done = lectern("chat", home=home, typed=typed)
+    result = lectern("chat", home=home, typed=typed)
 
-    for said in (
+    for phrase in (
         "There is no answer yet",
         "[1]",
         "tier=2, level=",
@@ -77,21 +77,21 @@ def test_what_can_be_typed_in_a_conversation(home: Path, tmp_path: Path) -> None
         "No filters.",
         "Written",
     ):
-        assert said in done.stdout
-    assert "/what is not known" in done.stdout
-    assert "I couldn't find that" in done.stdout
-    assert "The last question was refused" in done.stdout
-    assert "cannot be written" in done.stderr
+        assert phrase in result.stdout
+    assert "/what is not known" in result.stdout
+    assert "I couldn't find that" in result.stdout
+    assert "The last question was refused" in result.stdout
+    assert "cannot be written" in result.stderr
     assert QUESTION in file.read_text()
     threads = json.loads(lectern("threads", "list", "--json", home=home).stdout)
-    assert [one["turn_count"] for one in threads] == [1, 1]
+    assert [thread["turn_count"] for thread in threads] == [1, 1]
 
 
 def test_what_comes_from_the_outline_is_printed_too(home: Path) -> None:
     """The answer, once, and its sources below."""
-    done = lectern("chat", home=home, typed="Which modules does the book have?\n").stdout
+    result = lectern("chat", home=home, typed="Which modules does the book have?\n").stdout
 
-    answer, _, sources = done.partition("\n\n")
+    answer, _, sources = result.partition("\n\n")
     assert answer.splitlines()[0] == "- The Robotic Nervous System [1]"
     assert sources.startswith("[1] ")
 
@@ -116,12 +116,12 @@ def test_purging_asks_first(home: Path) -> None:
 
     lectern("threads", "purge", "--older-than", "0", home=home, typed="n\n", check=False)
     assert len(json.loads(lectern("threads", "list", "--json", home=home).stdout)) == 1
-    gone = lectern("threads", "purge", "--older-than", "0", "--yes", "--json", home=home).stdout
-    assert json.loads(gone) == {"threads_deleted": 1}
+    purged = lectern("threads", "purge", "--older-than", "0", "--yes", "--json", home=home).stdout
+    assert json.loads(purged) == {"threads_deleted": 1}
 
 
 def test_a_thread_id_must_be_one(home: Path) -> None:
     """What is no UUID of version 4 is refused with advice."""
     for wrong in ("x", str(uuid.uuid1())):
-        done = lectern("chat", wrong, home=home, typed=f"{QUESTION}\n", check=False)
-        assert "version 4" in done.stderr
+        result = lectern("chat", wrong, home=home, typed=f"{QUESTION}\n", check=False)
+        assert "version 4" in result.stderr

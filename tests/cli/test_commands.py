@@ -46,12 +46,12 @@ def test_from_a_book_to_a_cited_answer(book: Path, tmp_path: Path) -> None:
     )
     assert job["chunks_created"] == job["chunks_embedded"] >= 1
 
-    found = json.loads(lectern("search", "how do nodes talk", "--json", home=home).stdout)
-    assert "over topics" in found["results"][0]["text"]
+    results = json.loads(lectern("search", "how do nodes talk", "--json", home=home).stdout)
+    assert "over topics" in results["results"][0]["text"]
 
-    said = json.loads(lectern("ask", "What is a node?", "--json", home=home).stdout)
-    assert "A node is a process that computes. [1]" in said["response"]
-    assert said["sources"][0]["source_file"] == "docs/01-nodes.md"
+    reply = json.loads(lectern("ask", "What is a node?", "--json", home=home).stdout)
+    assert "A node is a process that computes. [1]" in reply["response"]
+    assert reply["sources"][0]["source_file"] == "docs/01-nodes.md"
 
     lines = lectern("chunks", "tiny-book", "--json", home=home).stdout.splitlines()
     assert len(lines) == job["chunks_created"]
@@ -60,19 +60,21 @@ def test_from_a_book_to_a_cited_answer(book: Path, tmp_path: Path) -> None:
 
 def test_a_book_can_be_taken_out(book: Path, tmp_path: Path) -> None:
     """After `books --remove` nothing of it is found, another book is as it was, and its files are still there."""
-    home, other = tmp_path / "home", tmp_path / "other-book"
-    other.mkdir()
-    (other / "01-arms.md").write_text("# Arms\n\nAn arm has six joints and a hand at its end.\n", encoding="utf-8")
-    for folder in (book, other):
+    home, second_book = tmp_path / "home", tmp_path / "other-book"
+    second_book.mkdir()
+    (second_book / "01-arms.md").write_text(
+        "# Arms\n\nAn arm has six joints and a hand at its end.\n", encoding="utf-8"
+    )
+    for folder in (book, second_book):
         lectern("ingest", str(folder), home=home)
     before = lectern("chunks", "other-book", "--json", home=home).stdout
 
-    asked = lectern("books", "--remove", "tiny-book", home=home, check=False, typed="n\n")
-    assert (asked.returncode, "tiny-book" in lectern("books", home=home).stdout) == (2, True)
-    gone = json.loads(lectern("books", "--remove", "tiny-book", "--yes", "--json", home=home).stdout)
+    declined = lectern("books", "--remove", "tiny-book", home=home, check=False, typed="n\n")
+    assert (declined.returncode, "tiny-book" in lectern("books", home=home).stdout) == (2, True)
+    removal = json.loads(lectern("books", "--remove", "tiny-book", "--yes", "--json", home=home).stdout)
 
-    assert gone["chunks_deleted"] >= 1
-    assert [one["book_id"] for one in json.loads(lectern("books", "--json", home=home).stdout)] == ["other-book"]
+    assert removal["chunks_deleted"] >= 1
+    assert [book["book_id"] for book in json.loads(lectern("books", "--json", home=home).stdout)] == ["other-book"]
     assert lectern("chunks", "other-book", "--json", home=home).stdout == before
     assert "agree" in lectern("doctor", home=home).stdout
     assert (book / "docs" / "01-nodes.md").exists()
@@ -89,8 +91,8 @@ def test_errors_name_options_as_they_are_typed(book: Path, tmp_path: Path) -> No
     many = lectern("search", "how do nodes talk", "--limit", "50", home=tmp_path / "home", check=False)
     assert (many.returncode, "--limit must be 1 to 20" in many.stderr) == (2, True)
     (book / "lectern.toml").write_text("foo = 1\n", encoding="utf-8")
-    named = lectern("ingest", str(book), home=tmp_path / "home", check=False)
-    assert (named.returncode, "book_id" in named.stderr, "--book" in named.stderr) == (2, True, False)
+    result = lectern("ingest", str(book), home=tmp_path / "home", check=False)
+    assert (result.returncode, "book_id" in result.stderr, "--book" in result.stderr) == (2, True, False)
 
 
 def test_an_unchanged_book_is_not_embedded_again(book: Path, tmp_path: Path) -> None:
@@ -151,12 +153,12 @@ def test_a_refusal_is_exit_4(book: Path, tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_path: Path) -> None:
     """A mistake is answered by one line that says what to do, and nothing is left behind."""
-    done = lectern(*arguments, home=tmp_path / "none", check=False)
+    result = lectern(*arguments, home=tmp_path / "none", check=False)
 
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.startswith("lectern: ")
-    assert len(done.stderr.splitlines()) == 1
+    assert result.returncode == 2
+    assert says in result.stderr
+    assert result.stderr.startswith("lectern: ")
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -170,9 +172,9 @@ def test_help_loads_nothing_heavy() -> None:
         "sys.exit(', '.join(heavy & sys.modules.keys()) or None)"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_damaged_database_is_one_line_with_advice(book: Path, tmp_path: Path) -> None:
@@ -181,11 +183,11 @@ def test_a_damaged_database_is_one_line_with_advice(book: Path, tmp_path: Path) 
     home.mkdir()
     (home / "lectern.db").write_bytes(b"this is no database" * 100)
 
-    done = lectern("books", home=home, check=False)
+    result = lectern("books", home=home, check=False)
 
-    assert done.returncode == 2
-    assert "ingest your books again" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 2
+    assert "ingest your books again" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_bytes_that_are_no_text_are_refused(book: Path, tmp_path: Path) -> None:
@@ -193,9 +195,9 @@ def test_bytes_that_are_no_text_are_refused(book: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     lectern("ingest", str(book), home=home)
 
-    done = lectern("ask", "\udcff what is a node", home=home, check=False)
+    result = lectern("ask", "\udcff what is a node", home=home, check=False)
 
-    assert (done.returncode, "UTF-8" in done.stderr) == (2, True)
+    assert (result.returncode, "UTF-8" in result.stderr) == (2, True)
 
 
 def test_a_folder_in_which_nothing_can_be_read_leaves_no_book(tmp_path: Path) -> None:
@@ -204,9 +206,9 @@ def test_a_folder_in_which_nothing_can_be_read_leaves_no_book(tmp_path: Path) ->
     (tmp_path / "broken" / "a.md").write_bytes(b"\0\0\0")
     home = tmp_path / "home"
 
-    done = lectern("ingest", str(tmp_path / "broken"), home=home, check=False)
+    result = lectern("ingest", str(tmp_path / "broken"), home=home, check=False)
 
-    assert (done.returncode, "a.md" in done.stderr) == (2, True)
+    assert (result.returncode, "a.md" in result.stderr) == (2, True)
     assert "No book" in lectern("books", home=home).stdout
 
 
@@ -214,11 +216,11 @@ def test_the_book_by_argument_or_by_option(book: Path, tmp_path: Path) -> None:
     """Commands that take the book as their argument know the option of all others, too; two books are an error."""
     home = tmp_path / "home"
     lectern("ingest", str(book), "--book", "one", home=home)
-    other = book.rename(tmp_path / "second-book")
-    lectern("ingest", str(other), "--book", "two", home=home)
+    renamed_book = book.rename(tmp_path / "second-book")
+    lectern("ingest", str(renamed_book), "--book", "two", home=home)
 
-    both = [lectern("outline", *how, "--json", home=home).stdout for how in (["one"], ["--book", "one"])]
-    assert both[0] == both[1]
+    outlines = [lectern("outline", *how, "--json", home=home).stdout for how in (["one"], ["--book", "one"])]
+    assert outlines[0] == outlines[1]
     unsaid = lectern("outline", home=home, check=False)
     assert unsaid.returncode == 2
     assert "--book" in unsaid.stderr

@@ -13,15 +13,15 @@ def test_from_a_set_to_a_table_a_picture_and_a_comparison(tmp_path: Path) -> Non
     """One JSON line for programs, a table and a picture for people, runs that are numbered and compared."""
     home, folder = tmp_path / "home", question_set(tmp_path / "qa-small")
 
-    told = json.loads(lectern("eval", "retrieval", str(folder), "--json", home=home).stdout.splitlines()[-1])
-    shown = lectern("eval", "retrieval", str(folder), "--picture", str(tmp_path / "chart.svg"), home=home)
+    figures = json.loads(lectern("eval", "retrieval", str(folder), "--json", home=home).stdout.splitlines()[-1])
+    result = lectern("eval", "retrieval", str(folder), "--picture", str(tmp_path / "chart.svg"), home=home)
     compared = lectern("eval", "compare", "1", "2", home=home).stdout
 
-    assert set(told["modes"]) == {"hybrid", "dense", "lexical"}
-    assert {"recall@1", "recall@5", "recall@10", "mrr@10", "ndcg@10"} == told["modes"]["hybrid"].keys()
-    assert told["run"] == 1
-    assert "qa-small: 4 questions, 5 documents" in shown.stdout
-    assert shown.stderr == ""  # no progress bar where nobody watches
+    assert set(figures["modes"]) == {"hybrid", "dense", "lexical"}
+    assert {"recall@1", "recall@5", "recall@10", "mrr@10", "ndcg@10"} == figures["modes"]["hybrid"].keys()
+    assert figures["run"] == 1
+    assert "qa-small: 4 questions, 5 documents" in result.stdout
+    assert result.stderr == ""  # no progress bar where nobody watches
     assert (tmp_path / "chart.svg").read_text(encoding="utf-8").startswith("<svg")
     assert "run 1 → run 2\n  the same recipe" in compared
 
@@ -53,10 +53,10 @@ def test_a_gate_that_is_not_reached_is_exit_2(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_path: Path) -> None:
     """A mistake is answered by one line, before any work is done or any folder made."""
-    done = lectern("eval", *arguments, home=tmp_path / "none", check=False)
+    result = lectern("eval", *arguments, home=tmp_path / "none", check=False)
 
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.startswith("lectern: ")
-    assert len(done.stderr.splitlines()) == 1
+    assert result.returncode == 2
+    assert says in result.stderr
+    assert result.stderr.startswith("lectern: ")
+    assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "none").exists()

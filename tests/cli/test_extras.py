@@ -127,13 +127,13 @@ def test_a_missing_extra_is_named_with_its_command(
     book: Path, command: str, variable: str, value: str, extra: str
 ) -> None:
     """The error says which setting needs which packages and how to install them, in one line without the secret."""
-    done = core(command, *([str(book)] if command == "ingest" else []), COHERE_API_KEY="k" * 40, **{variable: value})
+    result = core(command, *([str(book)] if command == "ingest" else []), COHERE_API_KEY="k" * 40, **{variable: value})
 
-    assert done.returncode == 2
-    assert variable in done.stderr
-    assert f"pip install 'lectern[{extra}]'" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "secret" not in done.stderr
+    assert result.returncode == 2
+    assert variable in result.stderr
+    assert f"pip install 'lectern[{extra}]'" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "secret" not in result.stderr
 
 
 def test_a_package_that_is_itself_incomplete_is_no_missing_extra(

@@ -53,16 +53,16 @@ def test_a_watching_server_follows_the_author(book: Path, tmp_path: Path) -> Non
     with serving([LECTERN, "serve", "--port", "0", "--watch"], env=environment) as address:
         (book / "03-legs.md").write_text("# Legs\n\nA hedgehog sleeps in the gearbox.\n", encoding="utf-8")
 
-        def found() -> str:
-            got = httpx.post(f"{address}/search", json={"text": "which animal sleeps there"}, timeout=30)
-            return str(got.json()["results"])
+        def search_results() -> str:
+            response = httpx.post(f"{address}/search", json={"text": "which animal sleeps there"}, timeout=30)
+            return str(response.json()["results"])
 
         deadline = time.monotonic() + 60
-        while not ("hedgehog" in found() and "badger" in found()) and time.monotonic() < deadline:
+        while not ("hedgehog" in search_results() and "badger" in search_results()) and time.monotonic() < deadline:
             time.sleep(0.2)
 
-        assert "hedgehog" in found()
-        assert "badger" in found()
+        assert "hedgehog" in search_results()
+        assert "badger" in search_results()
 
 
 def test_direct_names_the_process_that_owns_the_home(book: Path, tmp_path: Path) -> None:

@@ -89,10 +89,10 @@ async def test_every_edit_after_the_beginning_is_seen(tmp_path: Path) -> None:
         for n in range(3):
             (book / f"{n}.md").write_text("x", encoding="utf-8")
             await asyncio.sleep(0.1)
-        seen: set[str] = set()
+        seen_files: set[str] = set()
         async with asyncio.timeout(MAX_WAIT_SECONDS):
-            while seen != {"0.md", "1.md", "2.md"}:
-                seen |= {path.name for path in await watch.edits()}
+            while seen_files != {"0.md", "1.md", "2.md"}:
+                seen_files |= {path.name for path in await watch.edits()}
 
         assert await watch.edits(0.01) == frozenset()
 
@@ -111,14 +111,14 @@ async def test_a_folder_that_is_not_allowed_any_more_is_not_followed(
     monkeypatch.setattr(module, "BOOK_CHECK_SECONDS", 0.2)
     desk = Desk(free=a_book(tmp_path / "free"), bound=a_book(tmp_path / "bound"))
     desk.forbidden = {"bound"}
-    said: list[str] = []
-    async with meanwhile(follow_books(desk, lambda _: None, said.append)):
+    texts: list[str] = []
+    async with meanwhile(follow_books(desk, lambda _: None, texts.append)):
         await until(lambda: bool(desk.read))
         desk.sources["more"] = a_book(tmp_path / "more")
         await until(lambda: ("more", "first") in desk.read)
 
     assert {book for book, _ in desk.read} == {"free", "more"}
-    assert ["LECTERN_BOOKS" in line for line in said] == [True]
+    assert ["LECTERN_BOOKS" in line for line in texts] == [True]
 
 
 async def test_an_edit_during_the_first_ingestion_is_ingested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,15 +184,15 @@ async def test_no_failure_ends_the_following(tmp_path: Path, trouble: Exception)
     """It is reported, and the next edit is ingested."""
     desk = Desk(book=a_book(tmp_path / "book"))
     desk.troubles = [trouble]
-    said: list[str] = []
-    async with meanwhile(follow_books(desk, lambda _: None, said.append)):
-        await until(lambda: bool(said))
+    texts: list[str] = []
+    async with meanwhile(follow_books(desk, lambda _: None, texts.append)):
+        await until(lambda: bool(texts))
         (tmp_path / "book" / "a.md").write_text("second", encoding="utf-8")
         await until(lambda: len(desk.read) >= 2)
 
     assert desk.read[-1] == ("book", "second")
-    assert len(said) == 1
-    assert said[0].startswith("book: ")
+    assert len(texts) == 1
+    assert texts[0].startswith("book: ")
 
 
 async def test_a_busy_book_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,11 +200,11 @@ async def test_a_busy_book_is_tried_again(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "BOOK_CHECK_SECONDS", 0.05)
     desk = Desk(book=a_book(tmp_path / "book"))
     desk.troubles = [Busy("x"), Busy("x")]
-    said: list[str] = []
-    async with meanwhile(follow_books(desk, lambda _: None, said.append)):
+    texts: list[str] = []
+    async with meanwhile(follow_books(desk, lambda _: None, texts.append)):
         await until(lambda: len(desk.read) >= 3)
 
-    assert said == []
+    assert texts == []
 
 
 async def test_cancelling_ends_the_following(tmp_path: Path) -> None:
@@ -228,8 +228,8 @@ async def test_a_folder_that_vanishes_is_not_the_end(tmp_path: Path, monkeypatch
         return real(*folders)
 
     monkeypatch.setattr(module, "watching", breaking)
-    said: list[str] = []
-    async with meanwhile(follow_books(desk, lambda _: None, said.append)):
+    texts: list[str] = []
+    async with meanwhile(follow_books(desk, lambda _: None, texts.append)):
         await until(lambda: bool(desk.read))
 
-    assert said == ["OSError: no more watches"]
+    assert texts == ["OSError: no more watches"]

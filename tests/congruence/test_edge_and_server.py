@@ -25,11 +25,11 @@ BOOKS = ("one", "two")
 
 def random_chunks(chance: random.Random, book_id: str, size: int) -> list[IndexedChunk]:
     """Chunks of all places, tiers, levels and layers."""
-    made = []
+    indexed_chunks = []
     for n in range(size):
         where = place(book_id, chance.choice("abc"), chance.randint(0, 6), chance.randint(0, 3))
         text = " ".join(chance.choice(WORDS) for _ in range(chance.randint(3, 12))) + f" {n}"
-        one = chunk(
+        new_chunk = chunk(
             text,
             where,
             hardware_tier=chance.randint(1, 4),
@@ -37,8 +37,8 @@ def random_chunks(chance: random.Random, book_id: str, size: int) -> list[Indexe
             layer=chance.choice(["L1", "L2", "L3", "L4"]),
         )
         windows = [unit_vector(f"{text}{w}") for w in range(chance.randint(1, 3))]
-        made.append(indexed(one, *windows))
-    return made
+        indexed_chunks.append(indexed(new_chunk, *windows))
+    return indexed_chunks
 
 
 def random_filter(chance: random.Random, parents: Sequence[str] = ()) -> ChunkFilter:
@@ -61,19 +61,19 @@ def random_filter(chance: random.Random, parents: Sequence[str] = ()) -> ChunkFi
     )
 
 
-def matches(where: ChunkFilter, one: IndexedChunk) -> bool:
+def matches(where: ChunkFilter, indexed_chunk: IndexedChunk) -> bool:
     """The filter, written a third time: what both engines must mean by it."""
-    found = one.stored.chunk
+    candidate_chunk = indexed_chunk.stored.chunk
     return (
-        found.book_id == where.book_id
-        and found.hardware_tier <= where.max_tier
-        and (where.module is None or found.module == where.module)
-        and (where.chapter_min is None or found.chapter >= where.chapter_min)
-        and (where.chapter_max is None or found.chapter <= where.chapter_max)
-        and (where.lesson is None or found.lesson == where.lesson)
-        and (where.levels is None or found.proficiency_level in where.levels)
-        and (where.layer is None or found.layer == where.layer)
-        and (where.parent_doc_id is None or found.parent_doc_id == where.parent_doc_id)
+        candidate_chunk.book_id == where.book_id
+        and candidate_chunk.hardware_tier <= where.max_tier
+        and (where.module is None or candidate_chunk.module == where.module)
+        and (where.chapter_min is None or candidate_chunk.chapter >= where.chapter_min)
+        and (where.chapter_max is None or candidate_chunk.chapter <= where.chapter_max)
+        and (where.lesson is None or candidate_chunk.lesson == where.lesson)
+        and (where.levels is None or candidate_chunk.proficiency_level in where.levels)
+        and (where.layer is None or candidate_chunk.layer == where.layer)
+        and (where.parent_doc_id is None or candidate_chunk.parent_doc_id == where.parent_doc_id)
     )
 
 
@@ -83,11 +83,15 @@ async def twins(folder: Path, everything: Sequence[IndexedChunk]):
     ledger = Book()
     async with open_edge_index(folder, "twin", DIMENSIONS) as edge, server_index(ledger, DIMENSIONS) as server:
         for number, book_id in enumerate(BOOKS, start=1):
-            mine = tuple(one for one in everything if one.stored.chunk.book_id == book_id)
-            change = Change(put=mine, drop=(), language="en")
+            book_chunks = tuple(
+                indexed_chunk for indexed_chunk in everything if indexed_chunk.stored.chunk.book_id == book_id
+            )
+            change = Change(put=book_chunks, drop=(), language="en")
 
-            async def commit(mine: tuple[IndexedChunk, ...] = mine, number: int = number, book: str = book_id) -> None:
-                ledger.alive |= {(book, one.stored.chunk.parent_doc_id): number for one in mine}
+            async def commit(
+                chunks: tuple[IndexedChunk, ...] = book_chunks, number: int = number, book: str = book_id
+            ) -> None:
+                ledger.alive |= {(book, indexed_chunk.stored.chunk.parent_doc_id): number for indexed_chunk in chunks}
 
             await edge.replace(book_id, number, [change], commit)
             await server.replace(book_id, number, [change], commit)
@@ -102,38 +106,38 @@ async def found_in(index: ChunkIndex, vector: list[float], text: str, where: Chu
 async def test_edge_and_server_agree(tmp_path: Path) -> None:
     """200 random questions with random filters: the same chunks, the same scores."""
     chance = random.Random(11)
-    everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 150)]
+    everything = [indexed_chunk for book_id in BOOKS for indexed_chunk in random_chunks(chance, book_id, 150)]
     async with twins(tmp_path, everything) as (edge, server):
         for n in range(200):
             where, vector = random_filter(chance), unit_vector(f"question {n}")
             text = " ".join(chance.choice(WORDS) for _ in range(3))
-            ours, theirs = [await found_in(index, vector, text, where) for index in (edge, server)]
+            edge_hits, theirs = [await found_in(index, vector, text, where) for index in (edge, server)]
 
-            assert_same(ours, theirs)
+            assert_same(edge_hits, theirs)
 
 
-def assert_same(ours: list[Candidate], theirs: list[Candidate]) -> None:
+def assert_same(edge_hits: list[Candidate], theirs: list[Candidate]) -> None:
     """Scores agree; what only one side proposes ties, in one of its scores, with the least that the other proposes."""
-    left, right = ({one.id: one for one in side} for side in (ours, theirs))
-    for chunk_id in left.keys() & right.keys():
-        assert left[chunk_id].cosine == pytest.approx(right[chunk_id].cosine, abs=TIE)
-        assert left[chunk_id].bm25 == pytest.approx(right[chunk_id].bm25, abs=1e-3)
-    for mine, others in ((left, right), (right, left)):
-        for chunk_id in mine.keys() - others.keys():
-            assert others, "one side found nothing"
-            one = mine[chunk_id]
-            close_words = any(abs(one.bm25 - other.bm25) < 1e-3 for other in others.values())
-            close_meaning = any(abs(one.cosine - other.cosine) < TIE for other in others.values())
+    edge_by_id, right = ({candidate.id: candidate for candidate in side} for side in (edge_hits, theirs))
+    for chunk_id in edge_by_id.keys() & right.keys():
+        assert edge_by_id[chunk_id].cosine == pytest.approx(right[chunk_id].cosine, abs=TIE)
+        assert edge_by_id[chunk_id].bm25 == pytest.approx(right[chunk_id].bm25, abs=1e-3)
+    for checked_hits, other_hits in ((edge_by_id, right), (right, edge_by_id)):
+        for chunk_id in checked_hits.keys() - other_hits.keys():
+            assert other_hits, "one side found nothing"
+            candidate = checked_hits[chunk_id]
+            close_words = any(abs(candidate.bm25 - rival.bm25) < 1e-3 for rival in other_hits.values())
+            close_meaning = any(abs(candidate.cosine - rival.cosine) < TIE for rival in other_hits.values())
             assert close_words or close_meaning
 
 
 def test_a_difference_would_be_noticed() -> None:
     """The comparison can fail: a side that finds nothing, or something else, does not agree."""
-    one, other = (
+    edge_chunk, server_chunk = (
         Candidate(id=chunk(text).id, content_hash=text, cosine=cosine, bm25=bm25)
         for text, cosine, bm25 in (("first text", 0.9, 3.0), ("second text", 0.1, 1.0))
     )
-    for pair in (([one], []), ([], [one]), ([one], [other])):
+    for pair in (([edge_chunk], []), ([], [edge_chunk]), ([edge_chunk], [server_chunk])):
         with pytest.raises(AssertionError):
             assert_same(*pair)
 
@@ -143,9 +147,9 @@ class Guard:
 
     def __init__(self, index: ChunkIndex, everything: Sequence[IndexedChunk], chance: random.Random) -> None:
         self.index = index
-        self.everything = {one.stored.chunk.id: one for one in everything}
+        self.everything = {indexed_chunk.stored.chunk.id: indexed_chunk for indexed_chunk in everything}
         self.chance = chance
-        self.parents = sorted({one.stored.chunk.parent_doc_id for one in everything})
+        self.parents = sorted({indexed_chunk.stored.chunk.parent_doc_id for indexed_chunk in everything})
         self.shown = 0
 
     async def ask_often(self, times: int) -> None:
@@ -156,41 +160,43 @@ class Guard:
     async def ask(self) -> None:
         """One question, by one of the five ways."""
         where = random_filter(self.chance, self.parents)
-        wanted = {name for name, one in self.everything.items() if matches(where, one)}
+        expected = {name for name, indexed_chunk in self.everything.items() if matches(where, indexed_chunk)}
         way = self.chance.choice([self._find, self._find, self._find, self._chunks, self._count, self._ids])
-        await way(where, wanted)
+        await way(where, expected)
 
-    async def _find(self, where: ChunkFilter, wanted: set[str]) -> None:
+    async def _find(self, where: ChunkFilter, expected: set[str]) -> None:
         vector, text = unit_vector(str(self.chance.randint(0, 49))), self.chance.choice(WORDS)
-        hits = {one.id for one in await found_in(self.index, vector, text, where)}
-        assert hits <= wanted
-        assert len(hits) >= min(10, len(wanted))  # and what may be shown is
+        hits = {candidate.id for candidate in await found_in(self.index, vector, text, where)}
+        assert hits <= expected
+        assert len(hits) >= min(10, len(expected))  # and what may be shown is
         self.shown += len(hits)
 
-    async def _chunks(self, where: ChunkFilter, wanted: set[str]) -> None:
+    async def _chunks(self, where: ChunkFilter, expected: set[str]) -> None:
         listed = await self.index.read(lambda view: view.chunks(where))
-        assert {stored.chunk.id for stored in listed} == wanted
+        assert {stored.chunk.id for stored in listed} == expected
 
-    async def _count(self, where: ChunkFilter, wanted: set[str]) -> None:
-        assert await self.index.read(lambda view: view.count(where)) == len(wanted)
+    async def _count(self, where: ChunkFilter, expected: set[str]) -> None:
+        assert await self.index.read(lambda view: view.count(where)) == len(expected)
 
-    async def _ids(self, where: ChunkFilter, wanted: set[str]) -> None:
+    async def _ids(self, where: ChunkFilter, expected: set[str]) -> None:
         """Ids of both books, as a careless or a curious caller would ask: only this book's are known."""
-        asked = self.chance.sample(sorted(self.everything), 8)
-        mine = {name for name in asked if self.everything[name].stored.chunk.book_id == where.book_id}
-        found = await self.index.read(lambda view: view.by_ids(where.book_id, asked))
-        assert {name: one.chunk.book_id for name, one in found.items()} == dict.fromkeys(mine, where.book_id)
-        with_vectors = await self.index.read(lambda view: view.with_vectors(where.book_id, asked))
-        assert with_vectors.keys() == mine
-        for name, one in with_vectors.items():
-            assert len(one.vectors) == len(self.everything[name].vectors)
+        requested = self.chance.sample(sorted(self.everything), 8)
+        expected_ids = {name for name in requested if self.everything[name].stored.chunk.book_id == where.book_id}
+        results = await self.index.read(lambda view: view.by_ids(where.book_id, requested))
+        assert {name: stored_chunk.chunk.book_id for name, stored_chunk in results.items()} == dict.fromkeys(
+            expected_ids, where.book_id
+        )
+        with_vectors = await self.index.read(lambda view: view.with_vectors(where.book_id, requested))
+        assert with_vectors.keys() == expected_ids
+        for name, indexed_chunk in with_vectors.items():
+            assert len(indexed_chunk.vectors) == len(self.everything[name].vectors)
 
 
 async def test_no_filter_ever_shows_a_foreign_chunk(tmp_path: Path) -> None:
     """20,000 random filters on the embedded index, 2,000 on the server, by listing, search, count and look-up:
     exactly what the filter says, never another book's."""
     chance = random.Random(5)
-    everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]
+    everything = [indexed_chunk for book_id in BOOKS for indexed_chunk in random_chunks(chance, book_id, 60)]
     async with twins(tmp_path, everything) as (edge, server):
         for index, times in ((edge, 20_000), (server, 2_000)):
             guard = Guard(index, everything, chance)
@@ -206,13 +212,13 @@ async def test_a_leak_would_be_noticed(tmp_path: Path, monkeypatch: pytest.Monke
     from lectern.index.schema import conditions_of
 
     chance = random.Random(6)
-    everything = [one for book_id in BOOKS for one in random_chunks(chance, book_id, 60)]
+    everything = [indexed_chunk for book_id in BOOKS for indexed_chunk in random_chunks(chance, book_id, 60)]
     async with twins(tmp_path, everything) as (edge, server):
         for index, module in ((edge, embedded), (server, server_view)):
             for forgotten in ("book_id", "parent_doc_id", "module", "layer"):
 
                 def forgetful(where: ChunkFilter, forgotten: str = forgotten) -> list:
-                    return [one for one in conditions_of(where) if one.key != forgotten]
+                    return [condition for condition in conditions_of(where) if condition.key != forgotten]
 
                 monkeypatch.setattr(module, "conditions_of", forgetful)
                 guard = Guard(index, everything, chance)

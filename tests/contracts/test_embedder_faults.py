@@ -34,10 +34,12 @@ class FaultContract(OverHTTP):
     async def strike(self, fault: Fault, ai: FakeAI, caplog: pytest.LogCaptureFixture) -> None:
         """One fault, at every batch."""
         caplog.set_level(logging.DEBUG)
-        done: list[int] = []
-        async with aclosing(self.make(ai.url, options_of(progress=lambda count, _: done.append(count)))) as embedder:
+        finished: list[int] = []
+        async with aclosing(
+            self.make(ai.url, options_of(progress=lambda count, _: finished.append(count)))
+        ) as embedder:
             for place in range(len(BATCHES)):
-                done.clear()
+                finished.clear()
                 ai.received.clear()
                 ai.script(*[NORMAL] * place, then=fault.step)
                 with pytest.raises(ProviderError, match=fault.says) as caught:
@@ -45,9 +47,9 @@ class FaultContract(OverHTTP):
 
                 assert type(caught.value) is fault.error
                 assert caught.value.provider == self.provider
-                sent = [received.texts for received in ai.received]
-                assert sent == BATCHES[:place] + [BATCHES[place]] * (TRIES if fault.again else 1)
-                assert done == [2, 4, 6][:place]
+                sent_texts = [received.texts for received in ai.received]
+                assert sent_texts == BATCHES[:place] + [BATCHES[place]] * (TRIES if fault.again else 1)
+                assert finished == [2, 4, 6][:place]
                 assert_silent(caught.value, caplog)
 
             ai.script()

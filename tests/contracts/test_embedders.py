@@ -76,8 +76,8 @@ class EmbedderContract:
         read = [words(window) for window in windows]
 
         assert len(windows) > 1
-        assert all(found[:2] == ["Robots", "Joints"] for found in read)
-        assert [word for found in read for word in found[2:]] == words(LONG_TEXT)
+        assert all(window[:2] == ["Robots", "Joints"] for window in read)
+        assert [word for window in read for word in window[2:]] == words(LONG_TEXT)
         assert len(await embedder.embed(windows[:3], purpose="passage")) == 3
 
     async def test_questions_are_embedded_too(self, embedder: Embedder) -> None:
@@ -116,12 +116,12 @@ class RemoteContract(OverHTTP, EmbedderContract):
 
     async def test_progress_is_reported(self, ai: FakeAI) -> None:
         """After every request, how many texts of how many are done."""
-        seen: list[tuple[int, int]] = []
-        options = options_of(progress=lambda done, total: seen.append((done, total)))
+        progress_calls: list[tuple[int, int]] = []
+        options = options_of(progress=lambda done_count, total: progress_calls.append((done_count, total)))
         async with aclosing(self.make(ai.url, options)) as embedder:
             await embedder.embed(TEXTS, purpose="passage")
 
-        assert seen == [(2, 6), (4, 6), (6, 6)]
+        assert progress_calls == [(2, 6), (4, 6), (6, 6)]
 
     async def test_a_lone_surrogate_is_bad_input(self, embedder: Embedder, ai: FakeAI) -> None:
         """What cannot be written as UTF-8 is the caller's to mend, and is never sent."""
@@ -218,12 +218,12 @@ class TestCohere(AtCohere, RemoteContract):
     async def test_a_long_question_is_read_to_its_end(self, embedder: Embedder, ai: FakeAI) -> None:
         """Beyond one window a question is still one vector, and its last words count."""
         long = "Why does the arm shake when " + "the wheel turns and " * 150
-        [one] = await embedder.embed([f"{long} gravity pulls?"], purpose="question")
-        [other] = await embedder.embed([f"{long} friction slows?"], purpose="question")
+        [first_vector] = await embedder.embed([f"{long} gravity pulls?"], purpose="question")
+        [second_vector] = await embedder.embed([f"{long} friction slows?"], purpose="question")
 
         assert len(ai.received[0].texts) > 1
-        assert one != other
-        assert len(one) == 1024
+        assert first_vector != second_vector
+        assert len(first_vector) == 1024
 
 
 class TestLocal(EmbedderContract):

@@ -57,11 +57,11 @@ async def test_only_what_waiting_may_mend_says_how_long(error: LecternError, say
         raise error
 
     async with calling(app) as client:
-        got = await client.get("/")
+        response = await client.get("/")
 
-    assert got.headers.get("retry-after") == says
-    assert (got.status_code == 503) == (says is not None)
-    assert got.headers["content-type"] == "application/problem+json"
+    assert response.headers.get("retry-after") == says
+    assert (response.status_code == 503) == (says is not None)
+    assert response.headers["content-type"] == "application/problem+json"
 
 
 async def test_a_server_is_ready_with_and_without_books(tmp_path: Path) -> None:
@@ -73,11 +73,11 @@ async def test_a_server_is_ready_with_and_without_books(tmp_path: Path) -> None:
 
 
 async def _not_ready(client: httpx.AsyncClient) -> str:
-    got = await client.get("/health/ready")
-    assert (got.status_code, got.headers["content-type"]) == (503, "application/problem+json")
-    assert got.headers["retry-after"]
+    response = await client.get("/health/ready")
+    assert (response.status_code, response.headers["content-type"]) == (503, "application/problem+json")
+    assert response.headers["retry-after"]
     assert (await client.get("/health/live")).status_code == 200
-    return str(got.json()["detail"])
+    return str(response.json()["detail"])
 
 
 async def test_a_database_that_is_gone_makes_the_server_unready(tmp_path: Path) -> None:
@@ -113,12 +113,12 @@ async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path
 
     async with served(tmp_path) as (lectern, client):
         index, where = lectern.app.ingest_deps.collections.current.index, ChunkFilter(book_id="tiny")
-        held = await index.read(lambda view: view.chunks(where))
+        stored_chunks = await index.read(lambda view: view.chunks(where))
 
         async def commit() -> None:
             """The ledger is not told."""
 
-        drop = tuple(stored.chunk.id for stored in held)
+        drop = tuple(stored.chunk.id for stored in stored_chunks)
         await index.replace("tiny", 1, [Change(put=(), drop=drop, language="en")], commit)
 
         assert "doctor" in await _not_ready(client)
@@ -127,11 +127,13 @@ async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path
 async def test_findings_name_no_folder_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the folder a book was ingested from, nor the one that a link leads to, nor the home is shown."""
     async with served(tmp_path) as (lectern, client):
-        moved = (tmp_path / "tiny").rename(tmp_path / "moved")
-        (tmp_path / "tiny").symlink_to(moved)
+        moved_folder = (tmp_path / "tiny").rename(tmp_path / "moved")
+        (tmp_path / "tiny").symlink_to(moved_folder)
 
         async def fail(*_: object) -> None:
-            raise IndexDamaged(f"{tmp_path / 'tiny'}, {moved / '01-nodes.md'} and {lectern.app.home.path} are damaged")
+            raise IndexDamaged(
+                f"{tmp_path / 'tiny'}, {moved_folder / '01-nodes.md'} and {lectern.app.home.path} are damaged"
+            )
 
         monkeypatch.setattr(lectern.app.ingest_deps.ledger, "records", fail)
         findings = (await client.post("/doctor")).json()

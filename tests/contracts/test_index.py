@@ -40,13 +40,13 @@ class Book:
 LEDGER = Book()
 
 
-async def put(index: ChunkIndex, book_id: str, chunks: list[IndexedChunk], drop: list[str], language: str) -> None:
+async def store(index: ChunkIndex, book_id: str, chunks: list[IndexedChunk], drop: list[str], language: str) -> None:
     """Change the index as an ingestion does."""
     generation = LEDGER.number + 1
 
     async def commit() -> None:
         LEDGER.number = generation
-        LEDGER.alive |= {(book_id, one.stored.chunk.parent_doc_id): generation for one in chunks}
+        LEDGER.alive |= {(book_id, indexed_chunk.stored.chunk.parent_doc_id): generation for indexed_chunk in chunks}
 
     change = Change(put=tuple(chunks), drop=tuple(drop), language=language)
     await index.replace(book_id, generation, [change], commit)
@@ -69,55 +69,57 @@ class ChunkIndexContract:
 
     async def test_what_was_put_comes_back_whole(self, index: ChunkIndex) -> None:
         """Every field of a chunk survives the way into the index and back."""
-        one = indexed(chunk("Nodes talk over topics."))
-        await put(index, "book", [one], [], "en")
+        indexed_chunk = indexed(chunk("Nodes talk over topics."))
+        await store(index, "book", [indexed_chunk], [], "en")
 
         async with reading(index) as view:
-            assert await view.chunks(BOOK) == [one.stored]
-            assert await view.by_ids("book", [one.stored.chunk.id]) == {one.stored.chunk.id: one.stored}
-            [again] = (await view.with_vectors("book", [one.stored.chunk.id])).values()
-        assert again.stored == one.stored
-        assert again.vectors[0] == pytest.approx(one.vectors[0], abs=1e-6)
+            assert await view.chunks(BOOK) == [indexed_chunk.stored]
+            assert await view.by_ids("book", [indexed_chunk.stored.chunk.id]) == {
+                indexed_chunk.stored.chunk.id: indexed_chunk.stored
+            }
+            [again] = (await view.with_vectors("book", [indexed_chunk.stored.chunk.id])).values()
+        assert again.stored == indexed_chunk.stored
+        assert again.vectors[0] == pytest.approx(indexed_chunk.vectors[0], abs=1e-6)
 
     async def test_where_sections_begin_comes_back(self, index: ChunkIndex) -> None:
         """The marks inside a chunk survive, too."""
         marks = (SectionMark(at=0, title="A", url="/p#a"), SectionMark(at=9, title="B", url="/p#b"))
-        one = indexed(chunk("## A\n\nx\n\n## B\n\ny", sections=marks))
-        await put(index, "book", [one], [], "en")
+        indexed_chunk = indexed(chunk("## A\n\nx\n\n## B\n\ny", sections=marks))
+        await store(index, "book", [indexed_chunk], [], "en")
 
         async with reading(index) as view:
-            assert await view.chunks(BOOK) == [one.stored]
+            assert await view.chunks(BOOK) == [indexed_chunk.stored]
 
     async def test_putting_twice_is_putting_once(self, index: ChunkIndex) -> None:
         """A repeated apply, as after a crash, changes nothing."""
-        one = indexed(chunk("Nodes talk over topics."))
+        indexed_chunk = indexed(chunk("Nodes talk over topics."))
         for _ in range(2):
-            await put(index, "book", [one], ["00000000-0000-5000-8000-000000000000"], "en")
+            await store(index, "book", [indexed_chunk], ["00000000-0000-5000-8000-000000000000"], "en")
 
         async with reading(index) as view:
             assert await view.count(BOOK) == 1
 
     async def test_a_dropped_chunk_is_gone(self, index: ChunkIndex) -> None:
         """After a drop neither search nor listing nor look-up shows it."""
-        one = indexed(chunk("Nodes talk over topics."))
-        await put(index, "book", [one], [], "en")
-        await put(index, "book", [], [one.stored.chunk.id], "en")
+        indexed_chunk = indexed(chunk("Nodes talk over topics."))
+        await store(index, "book", [indexed_chunk], [], "en")
+        await store(index, "book", [], [indexed_chunk.stored.chunk.id], "en")
 
         async with reading(index) as view:
-            assert await view.find(one.vectors[0], "nodes topics", language="en", where=BOOK, limit=5) == []
-            assert await view.by_ids("book", [one.stored.chunk.id]) == {}
+            assert await view.find(indexed_chunk.vectors[0], "nodes topics", language="en", where=BOOK, limit=5) == []
+            assert await view.by_ids("book", [indexed_chunk.stored.chunk.id]) == {}
 
     async def test_both_scores_come_with_every_candidate(self, index: ChunkIndex) -> None:
         """A chunk found by its words has its cosine too, and one found by its vector its BM25 score."""
         worded, near = chunk("The gripper closes."), chunk("Something else entirely.")
         axis = [1.0] + [0.0] * (DIMENSIONS - 1)
         away = [0.0, 1.0] + [0.0] * (DIMENSIONS - 2)
-        await put(index, "book", [indexed(worded, away), indexed(near, axis)], [], "en")
+        await store(index, "book", [indexed(worded, away), indexed(near, axis)], [], "en")
 
         async with reading(index) as view:
-            found = await view.find(axis, "gripper", language="en", where=BOOK, limit=1)
+            results = await view.find(axis, "gripper", language="en", where=BOOK, limit=1)
 
-        scores = {one.id: (one.cosine, one.bm25) for one in found}
+        scores = {candidate.id: (candidate.cosine, candidate.bm25) for candidate in results}
         assert scores[near.id] == (pytest.approx(1, abs=1e-6), 0)
         assert scores[worded.id][0] == pytest.approx(0, abs=1e-6)
         assert scores[worded.id][1] > 0
@@ -126,17 +128,17 @@ class ChunkIndexContract:
         """Of several windows the best counts."""
         axis = [1.0] + [0.0] * (DIMENSIONS - 1)
         away = [0.0, 1.0] + [0.0] * (DIMENSIONS - 2)
-        await put(index, "book", [indexed(chunk("A long chunk of text."), away, axis)], [], "en")
+        await store(index, "book", [indexed(chunk("A long chunk of text."), away, axis)], [], "en")
 
         async with reading(index) as view:
-            [found] = await view.find(axis, "zzz", language="en", where=BOOK, limit=5)
+            [candidate] = await view.find(axis, "zzz", language="en", where=BOOK, limit=5)
 
-        assert found.cosine == pytest.approx(1, abs=1e-6)
+        assert candidate.cosine == pytest.approx(1, abs=1e-6)
 
     async def test_no_read_shows_another_book(self, index: ChunkIndex) -> None:
         """Search, listing, look-up, vectors and count: a foreign chunk behaves as if it did not exist."""
         theirs = indexed(chunk("Secret of the other book.", place("other")))
-        await put(index, "other", [theirs], [], "en")
+        await store(index, "other", [theirs], [], "en")
 
         async with reading(index) as view:
             assert await view.find(theirs.vectors[0], "secret", language="en", where=BOOK, limit=5) == []
@@ -147,35 +149,35 @@ class ChunkIndexContract:
 
     async def test_another_book_changes_no_score(self, index: ChunkIndex) -> None:
         """BM25 counts rarity within the book alone: ingesting and removing another leaves every score as it was."""
-        ours = [indexed(chunk(f"The gripper number {n} closes.")) for n in range(5)]
+        own_chunks = [indexed(chunk(f"The gripper number {n} closes.")) for n in range(5)]
         theirs = [indexed(chunk(f"Gripper gripper {n}.", place("other"))) for n in range(50)]
-        await put(index, "book", ours, [], "en")
+        await store(index, "book", own_chunks, [], "en")
         query = unit_vector("gripper")
 
         async def scores() -> dict[str, float]:
             async with reading(index) as view:
-                found = await view.find(query, "gripper", language="en", where=BOOK, limit=10)
-            return {one.id: one.bm25 for one in found}
+                results = await view.find(query, "gripper", language="en", where=BOOK, limit=10)
+            return {candidate.id: candidate.bm25 for candidate in results}
 
         before = await scores()
-        await put(index, "other", theirs, [], "en")
+        await store(index, "other", theirs, [], "en")
         during = await scores()
-        await put(index, "other", [], [one.stored.chunk.id for one in theirs], "en")
+        await store(index, "other", [], [indexed_chunk.stored.chunk.id for indexed_chunk in theirs], "en")
 
         assert before == during == await scores()
 
     async def test_filters_narrow_the_scope(self, index: ChunkIndex) -> None:
         """Tier is at most, chapters are a range, levels are any-of, everything else is equal, all at once."""
-        some = [
+        indexed_chunks = [
             indexed(chunk(f"Chunk {n}.", place(chapter=n, lesson=n % 3, module="mn"[n % 2]), hardware_tier=1 + n % 4))
             for n in range(8)
         ]
-        await put(index, "book", some, [], "en")
+        await store(index, "book", indexed_chunks, [], "en")
 
         async def chapters(**conditions: object) -> list[int]:
             async with reading(index) as view:
-                kept = await view.chunks(ChunkFilter(book_id="book", **conditions))  # type: ignore[arg-type]  # fields by name
-            return sorted(stored.chunk.chapter for stored in kept)
+                matching = await view.chunks(ChunkFilter(book_id="book", **conditions))  # type: ignore[arg-type]  # fields by name
+            return sorted(stored.chunk.chapter for stored in matching)
 
         assert await chapters(max_tier=2) == [0, 1, 4, 5]
         assert await chapters(module="n") == [1, 3, 5, 7]
@@ -185,25 +187,25 @@ class ChunkIndexContract:
         assert await chapters(levels=frozenset({"C1"})) == []
         assert await chapters(layer="L2") == []
         assert await chapters(module="n", max_tier=2, chapter_min=2) == [5]
-        assert await chapters(parent_doc_id=some[3].stored.chunk.parent_doc_id) == [3]
+        assert await chapters(parent_doc_id=indexed_chunks[3].stored.chunk.parent_doc_id) == [3]
 
     async def test_a_foreign_chunk_cannot_be_put_into_a_book(self, index: ChunkIndex) -> None:
         """A chunk goes only where its own book is named."""
         with pytest.raises(ValueError, match="other"):
-            await put(index, "book", [indexed(chunk("Text here.", place("other")))], [], "en")
+            await store(index, "book", [indexed(chunk("Text here.", place("other")))], [], "en")
 
     @pytest.mark.parametrize("language", ["en", "de", "ur", "zh"])
     async def test_every_language_can_be_searched(self, index: ChunkIndex, language: str) -> None:
         """Known to the stemmer or not, a book's own words find it."""
         texts = {"en": "robots walk", "de": "Roboter laufen", "ur": "روبوٹ چلتا ہے", "zh": "机器人在走路"}
-        one = indexed(chunk(f"{texts[language]} 2024."))
-        await put(index, "book", [one], [], language)
+        indexed_chunk = indexed(chunk(f"{texts[language]} 2024."))
+        await store(index, "book", [indexed_chunk], [], language)
 
         async with reading(index) as view:
-            [found] = await view.find(
+            [candidate] = await view.find(
                 unit_vector("x"), texts[language].split()[0], language=language, where=BOOK, limit=3
             )
-        assert found.bm25 > 0
+        assert candidate.bm25 > 0
 
 
 class TestEdgeIndex(ChunkIndexContract):
@@ -217,12 +219,12 @@ class TestEdgeIndex(ChunkIndexContract):
 
     async def test_what_was_put_is_there_after_reopening(self, tmp_path: Path) -> None:
         """The index is on disk."""
-        one = indexed(chunk("Nodes talk over topics."))
+        indexed_chunk = indexed(chunk("Nodes talk over topics."))
         async with open_edge_index(tmp_path, "kept", DIMENSIONS) as index:
-            await put(index, "book", [one], [], "en")
+            await store(index, "book", [indexed_chunk], [], "en")
 
         async with open_edge_index(tmp_path, "kept", DIMENSIONS) as index, reading(index) as view:
-            assert await view.chunks(BOOK) == [one.stored]
+            assert await view.chunks(BOOK) == [indexed_chunk.stored]
 
     async def test_damaged_files_are_an_error_with_advice(self, tmp_path: Path) -> None:
         """An index that does not load is never mistaken for an empty one."""
@@ -282,12 +284,12 @@ class TestServerIndex(ChunkIndexContract):
     async def test_a_version_that_is_not_live_is_not_seen(self, index: ChunkIndex) -> None:
         """Until the ledger commits, readers see the old version, whole."""
         old, new = indexed(chunk("The old text here.")), indexed(chunk("The new text here."))
-        await put(index, "book", [old], [], "en")
-        seen: list[list[str]] = []
+        await store(index, "book", [old], [], "en")
+        snapshots: list[list[str]] = []
 
         async def look() -> None:
             async with reading(index) as view:
-                seen.append([stored.chunk.text for stored in await view.chunks(BOOK)])
+                snapshots.append([stored.chunk.text for stored in await view.chunks(BOOK)])
 
         async def commit() -> None:
             await look()
@@ -299,11 +301,11 @@ class TestServerIndex(ChunkIndexContract):
         await index.replace("book", LEDGER.number + 1, [change], commit)
         await look()
 
-        assert seen == [["The old text here."], ["The new text here."], ["The new text here."]]
+        assert snapshots == [["The old text here."], ["The new text here."], ["The new text here."]]
 
     async def test_a_read_that_was_disturbed_is_done_again(self, index: ChunkIndex) -> None:
         """No response is made of two versions: a replacement committed in between begins it anew."""
-        await put(index, "book", [indexed(chunk("The first text."))], [], "en")
+        await store(index, "book", [indexed(chunk("The first text."))], [], "en")
         tries = 0
 
         async def work(view: IndexView) -> list[str]:
@@ -311,7 +313,7 @@ class TestServerIndex(ChunkIndexContract):
             tries += 1
             await view.count(BOOK)
             if tries == 1:
-                await put(index, "book", [indexed(chunk("The second text."))], [], "en")
+                await store(index, "book", [indexed(chunk("The second text."))], [], "en")
             return [stored.chunk.text for stored in await view.chunks(BOOK)]
 
         assert await index.read(work) == ["The second text."]
@@ -319,8 +321,8 @@ class TestServerIndex(ChunkIndexContract):
 
     async def test_points_that_are_neither_live_nor_coming_are_found(self, index: ChunkIndex) -> None:
         """What a restored copy left behind is counted, spared while it is about to be live, and dropped on demand."""
-        kept, dead = indexed(chunk("Readers see this.")), indexed(chunk("Nobody sees this.", place(lesson=2)))
-        await put(index, "book", [kept], [], "en")
+        visible, dead = indexed(chunk("Readers see this.")), indexed(chunk("Nobody sees this.", place(lesson=2)))
+        await store(index, "book", [visible], [], "en")
 
         async def never() -> None:
             """The ledger was not told."""
@@ -332,4 +334,4 @@ class TestServerIndex(ChunkIndexContract):
         assert await index.remnants("book", set(), drop=True) == 1
         assert await index.remnants("book", set(), drop=True) == 0
         async with reading(index) as view:
-            assert await view.chunks(BOOK) == [kept.stored]
+            assert await view.chunks(BOOK) == [visible.stored]

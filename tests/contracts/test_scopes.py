@@ -63,10 +63,10 @@ async def library(ingest_deps: IngestDeps, folder: Path, *books: str) -> HybridS
 
 async def tiers(search: HybridSearch, **scope: object) -> list[int]:
     """The tiers of what is found, and that the response says what was applied."""
-    found = await search(SearchQuery(text="the robot", scope=scope_from(scope), limit=20))
-    assert all(hit.chunk.hardware_tier <= found.where.max_tier for hit in found.hits)
-    assert {hit.chunk.book_id for hit in found.hits} <= {found.where.book_id}
-    return sorted(hit.chunk.hardware_tier for hit in found.hits)
+    findings = await search(SearchQuery(text="the robot", scope=scope_from(scope), limit=20))
+    assert all(hit.chunk.hardware_tier <= findings.where.max_tier for hit in findings.hits)
+    assert {hit.chunk.book_id for hit in findings.hits} <= {findings.where.book_id}
+    return sorted(hit.chunk.hardware_tier for hit in findings.hits)
 
 
 async def test_the_manifests_reader_is_assumed_where_none_is_named(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ async def test_the_default_book_is_searched_where_none_is_named(tmp_path: Path) 
     """The configured book among several; the only one where there is but one; else an error that lists them."""
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         search = await library(ingest_deps, tmp_path, "one", "two")
-        found = await search(SearchQuery(text="the robot"))
-        assert (found.where.book_id, {hit.chunk.book_id for hit in found.hits}) == ("two", {"two"})
+        findings = await search(SearchQuery(text="the robot"))
+        assert (findings.where.book_id, {hit.chunk.book_id for hit in findings.hits}) == ("two", {"two"})
 
         with pytest.raises(BadInput, match="one, two"):
             await HybridSearch(ingest_deps.collections, ingest_deps.ledger)(SearchQuery(text="the robot"))
@@ -93,8 +93,8 @@ async def test_the_default_book_is_searched_where_none_is_named(tmp_path: Path) 
             await HybridSearch(ingest_deps.collections, ingest_deps.ledger, "three")(SearchQuery(text="the robot"))
     async with open_ingest_parts(tmp_path / "single") as ingest_deps:
         await library(ingest_deps, tmp_path / "again", "one")
-        found = await HybridSearch(ingest_deps.collections, ingest_deps.ledger, "two")(SearchQuery(text="the robot"))
-        assert found.where.book_id == "one"
+        findings = await HybridSearch(ingest_deps.collections, ingest_deps.ledger, "two")(SearchQuery(text="the robot"))
+        assert findings.where.book_id == "one"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ async def _cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-async def _another(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _answer_otherwise(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read(1)
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 13\r\n\r\n<h1>Hello</h1")
     await writer.drain()
@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[Answer | None, type[ProviderError]]] = {
     "reset": (_reset, ProviderError),
     "half open": (_half_open, ProviderTimeout),
     "cut": (_cut, ProviderError),
-    "another server": (_another, ProviderError),
+    "another server": (_answer_otherwise, ProviderError),
     "failing": (_failing, ProviderError),
 }
 
@@ -176,11 +176,11 @@ async def test_readers_do_not_queue_up_before_a_server_that_is_silent() -> None:
         for _ in range(MAX_FAILURES):
             with pytest.raises(ProviderError):
                 await index.read(_count)
-        begun = asyncio.get_running_loop().time()
+        start_time = asyncio.get_running_loop().time()
         for _ in range(20):
             with pytest.raises(ProviderError, match="try again"):
                 await index.read(_count)
-        took = asyncio.get_running_loop().time() - begun
+        took = asyncio.get_running_loop().time() - start_time
         await client.close()
 
     assert took < 1  # the server's own time-out is one second here, for each
@@ -223,11 +223,11 @@ async def test_what_was_applied_without_an_answer_is_done_again_harmlessly(tmp_p
         real = getattr(client, operation)
 
         async def unanswered(*args: Any, **kwargs: Any) -> Any:
-            done = await real(*args, **kwargs)
+            outcome = await real(*args, **kwargs)
             if lose:
                 lose.clear()
                 raise lost()
-            return done
+            return outcome
 
         setattr(client, operation, unanswered)
         with pytest.raises(ProviderTimeout):
@@ -235,29 +235,29 @@ async def test_what_was_applied_without_an_answer_is_done_again_harmlessly(tmp_p
         assert len(await ingest_deps.ledger.unsettled()) == 1
         await run(ingest_deps, author.folder)
 
-        ours = await content(ingest_deps)
+        actual = await content(ingest_deps)
         await agreement(ingest_deps)
         assert await ingest_deps.ledger.unsettled() == []
-        assert await points_of(ingest_deps) == len(ours)  # none twice, none stale
-        assert [one async for one in examine(ingest_deps, mend=False)] == []
+        assert await points_of(ingest_deps) == len(actual)  # none twice, none stale
+        assert [finding async for finding in examine(ingest_deps, mend=False)] == []
     async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
         await run(ingest_deps, author.folder)
-        assert await content(ingest_deps) == ours
+        assert await content(ingest_deps) == actual
 
 
 def forgetful(client: AsyncQdrantClient, times: int) -> list[int]:
     """Let the server skip one point of each delete, so often; gives how many points each delete was asked for."""
-    real, asked = client.delete, list[int]()
+    real, calls = client.delete, list[int]()
 
     async def delete(collection: str, selector: models.PointIdsList, **kwargs: Any) -> Any:
-        asked.append(len(selector.points))
-        points = selector.points[1:] if len(asked) <= times else selector.points
+        calls.append(len(selector.points))
+        points = selector.points[1:] if len(calls) <= times else selector.points
         if not points:
             return None
         return await real(collection, models.PointIdsList(points=points), **kwargs)
 
     client.delete = delete  # type: ignore[method-assign]  # a fault on purpose
-    return asked
+    return calls
 
 
 async def test_a_delete_that_skips_a_point_is_noticed_and_repeated(tmp_path: Path) -> None:
@@ -266,10 +266,10 @@ async def test_a_delete_that_skips_a_point_is_noticed_and_repeated(tmp_path: Pat
     async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         await run(ingest_deps, author.folder)
         author._change_a_line()
-        asked = forgetful(client_of(ingest_deps), times=2)
+        calls = forgetful(client_of(ingest_deps), times=2)
         await run(ingest_deps, author.folder)
 
-        assert asked[1:] == [1, 1]
+        assert calls[1:] == [1, 1]
         assert await points_of(ingest_deps) == len(await content(ingest_deps))
 
 
@@ -287,23 +287,25 @@ async def test_a_point_that_will_not_go_is_an_error_and_is_found_later(tmp_path:
         await agreement(ingest_deps)
         assert await points_of(ingest_deps) == len(await content(ingest_deps)) + 1
 
-        assert {one.kind async for one in examine(ingest_deps, mend=False)} == {"stuck change"}
+        assert {finding.kind async for finding in examine(ingest_deps, mend=False)} == {"stuck change"}
         client.delete = real  # type: ignore[method-assign]  # a fault on purpose
-        assert {(one.kind, one.mended) async for one in examine(ingest_deps, mend=True)} >= {("stuck change", True)}
-        assert [one async for one in examine(ingest_deps, mend=False)] == []
+        assert {(finding.kind, finding.mended) async for finding in examine(ingest_deps, mend=True)} >= {
+            ("stuck change", True)
+        }
+        assert [finding async for finding in examine(ingest_deps, mend=False)] == []
         assert await points_of(ingest_deps) == len(await content(ingest_deps))
 
 
 async def test_both_engines_search_exactly(tmp_path: Path) -> None:
     """The server is asked for the exact nearest, as the embedded index is: an approximate search ranks otherwise."""
-    asked: list[models.SearchParams | None] = []
+    search_params: list[models.SearchParams | None] = []
     async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         client = client_of(ingest_deps)
         real = client.query_points
 
         async def query_points(*args: Any, **kwargs: Any) -> Any:
             if kwargs["using"] == "dense":
-                asked.append(kwargs["search_params"])
+                search_params.append(kwargs["search_params"])
             return await real(*args, **kwargs)
 
         client.query_points = query_points  # type: ignore[method-assign]  # a fault on purpose
@@ -312,8 +314,8 @@ async def test_both_engines_search_exactly(tmp_path: Path) -> None:
             lambda view: view.find(vector, "robot", language="en", where=BOOK, limit=5)
         )
 
-    assert asked
-    assert all(params is not None and params.exact for params in asked)
+    assert search_params
+    assert all(params is not None and params.exact for params in search_params)
 
 
 async def test_counting_reads_no_text(tmp_path: Path) -> None:

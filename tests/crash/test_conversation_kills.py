@@ -56,9 +56,9 @@ def _start(home: Path) -> tuple[subprocess.Popen[str], str]:
     env = {**os.environ, "LECTERN_HOME": str(home), "LECTERN_RATE_LIMIT": "0", "AGENT_MAX_TURNS": "0"}
     process = subprocess.Popen([LECTERN, "serve", "--port", "0"], env=env, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    found = re.search(r"http://\S+", process.stdout.readline())
-    assert found
-    return process, found.group().rstrip("/")
+    match = re.search(r"http://\S+", process.stdout.readline())
+    assert match
+    return process, match.group().rstrip("/")
 
 
 async def _converse_until_killed(
@@ -71,13 +71,13 @@ async def _converse_until_killed(
                 for number in range(10_000):
                     body = {"message": QUESTIONS[number % len(QUESTIONS)], "session_id": thread_id}
                     key = str(uuid.uuid4())
-                    got = await client.post(f"{server}/chat/run", json=body, headers={"Idempotency-Key": key})
-                    assert got.status_code == 200, got.text
-                    acknowledged[key] = got.json()
+                    response = await client.post(f"{server}/chat/run", json=body, headers={"Idempotency-Key": key})
+                    assert response.status_code == 200, response.text
+                    acknowledged[key] = response.json()
 
         conversations = [asyncio.create_task(converse(thread_id)) for thread_id in threads]
         before = len(acknowledged)
-        while len(acknowledged) == before and not all(one.done() for one in conversations):  # noqa: ASYNC110  # models load
+        while len(acknowledged) == before and not all(conversation.done() for conversation in conversations):  # noqa: ASYNC110  # models load
             await asyncio.sleep(0.02)
         await asyncio.sleep(after)
         process.kill()
@@ -86,20 +86,20 @@ async def _converse_until_killed(
 
 
 def _check(server: str, threads: list[str], acknowledged: dict[str, Any]) -> None:
-    kept: list[Any] = []
+    stored_replies: list[Any] = []
     for thread_id in threads:
         whole = httpx.get(f"{server}/threads/{thread_id}/export", timeout=60)
         if whole.status_code == 404:
             continue
         thread = whole.json()
-        assert [one["seq"] for one in thread["messages"]] == list(range(1, 2 * thread["turn_count"] + 1))
-        assert [one["role"] for one in thread["messages"]] == ["user", "assistant"] * thread["turn_count"]
-        kept += [json.dumps(turn["reply"], sort_keys=True) for turn in thread["turns"]]
+        assert [message["seq"] for message in thread["messages"]] == list(range(1, 2 * thread["turn_count"] + 1))
+        assert [message["role"] for message in thread["messages"]] == ["user", "assistant"] * thread["turn_count"]
+        stored_replies += [json.dumps(turn["reply"], sort_keys=True) for turn in thread["turns"]]
         body = {"message": QUESTIONS[0], "session_id": thread_id}
         assert httpx.post(f"{server}/chat/run", json=body, timeout=60).status_code == 200
-    lost = [reply for reply in acknowledged.values() if json.dumps(reply, sort_keys=True) not in set(kept)]
+    lost = [reply for reply in acknowledged.values() if json.dumps(reply, sort_keys=True) not in set(stored_replies)]
     assert not lost
-    assert len(set(kept)) == len(kept)
+    assert len(set(stored_replies)) == len(stored_replies)
     for key, reply in list(acknowledged.items())[-20:]:  # the same key again, after a restart
         body = {"message": reply_question(reply), "session_id": reply["session_id"]}
         again = httpx.post(f"{server}/chat/run", json=body, headers={"Idempotency-Key": key}, timeout=60)
@@ -130,26 +130,26 @@ async def test_two_processes_take_turns_in_one_thread(
     turns, thread_id = int(request.config.getoption("--turns")), str(uuid.uuid4())
     serve = [LECTERN, "serve", "--port", "0"]
     with (
-        serving(serve, env={**shared, "LECTERN_HOME": str(first)}) as one,
+        serving(serve, env={**shared, "LECTERN_HOME": str(first)}) as first_server,
         serving(serve, env={**shared, "LECTERN_HOME": str(second)}) as two,
     ):
         async with httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=50)) as client:
 
             async def ask(number: int) -> dict[str, Any]:
                 body = {"message": f"What is node number {number}?", "session_id": thread_id}
-                got = await client.post(f"{(one, two)[number % 2]}/chat/run", json=body)
-                assert got.status_code == 200, got.text
-                return dict(got.json())
+                response = await client.post(f"{(first_server, two)[number % 2]}/chat/run", json=body)
+                assert response.status_code == 200, response.text
+                return dict(response.json())
 
             replies = await asyncio.gather(*(ask(number) for number in range(turns)))
             thread = (await client.get(f"{two}/threads/{thread_id}/export")).json()
 
     assert thread["turn_count"] == turns
     assert [message["seq"] for message in thread["messages"]] == list(range(1, 2 * turns + 1))
-    asked = [turn["question"] for turn in thread["turns"]]
-    assert sorted(asked) == sorted(f"What is node number {number}?" for number in range(turns))
-    got = {f"What is node number {number}?": reply for number, reply in enumerate(replies)}
+    questions = [turn["question"] for turn in thread["turns"]]
+    assert sorted(questions) == sorted(f"What is node number {number}?" for number in range(turns))
+    replies_by_question = {f"What is node number {number}?": reply for number, reply in enumerate(replies)}
     for place, turn in enumerate(thread["turns"]):
-        assert turn["reply"] == got[turn["question"]]
+        assert turn["reply"] == replies_by_question[turn["question"]]
         assert thread["messages"][2 * place]["content"] == turn["question"]
         assert thread["messages"][2 * place + 1]["content"] == turn["reply"]["response"]

@@ -63,11 +63,11 @@ def in_child(work: Callable[[], Awaitable[None]], *, kill_after: float | None = 
 
 def killed_at(name: str, count: int) -> Callable[[str], None]:
     """A listener that kills this process when the instant comes for the `count`-th time."""
-    seen: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
 
     def listener(reached: str) -> None:
-        seen[reached] += 1
-        if reached == name and seen[name] == count:
+        outcomes[reached] += 1
+        if reached == name and outcomes[name] == count:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return listener
@@ -109,10 +109,10 @@ class Campaign:
                 await agreement(ingest_deps)
                 await chains_are_whole(ingest_deps)
                 await run(ingest_deps, self.author.folder)
-                ours = await content(ingest_deps)
+                actual = await content(ingest_deps)
             async with open_ingest_parts(self.folder / f"fresh-{self.round}") as ingest_deps:
                 await run(ingest_deps, self.author.folder)
-                assert ours == await content(ingest_deps)
+                assert actual == await content(ingest_deps)
 
         assert in_child(work) == 0
         shutil.rmtree(self.folder / f"fresh-{self.round}", ignore_errors=True)  # a thousand would fill the disk
@@ -120,9 +120,11 @@ class Campaign:
 
 async def chains_are_whole(ingest_deps) -> None:
     """Every lesson is of one version: all its chunks are there, linked both ways, and from one state of the file."""
-    held = await ingest_deps.collections.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
+    stored_chunks = await ingest_deps.collections.current.index.read(
+        lambda view: view.chunks(ChunkFilter(book_id="book"))
+    )
     lessons: dict[str, list] = {}
-    for stored in held:
+    for stored in stored_chunks:
         lessons.setdefault(stored.chunk.parent_doc_id, []).append(stored.chunk)
     for chunks in lessons.values():
         ids = [chunk.id for chunk in chunks]

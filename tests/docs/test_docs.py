@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ROOT
 
 PAGES = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["PAGES"]
-WRITTEN = [
+GENERATED_PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
@@ -22,7 +22,7 @@ def test_pages_made_from_the_code_are_current(name: str) -> None:
     assert (ROOT / "docs" / name).read_text(encoding="utf-8") == PAGES[name]()
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", GENERATED_PAGES, ids=lambda page: page.name)
 def test_every_relative_link_leads_somewhere(page) -> None:
     """No page points to a file that is not there."""
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
@@ -41,13 +41,13 @@ def test_every_decision_is_listed() -> None:
 def test_every_make_target_in_the_docs_exists() -> None:
     """`make x` in a page is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = {
+    linked = {
         target
-        for page in WRITTEN
+        for page in GENERATED_PAGES
         for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
 
-    assert named <= targets
+    assert linked <= targets
 
 
 def test_the_newest_migration_is_the_one_that_is_checked_for() -> None:

@@ -17,7 +17,7 @@ ADDRESS = "http://127.0.0.1:8420"
 def test_the_program_in_the_docs_runs(tmp_path: Path) -> None:
     """Every call that the page shows works: ingest, search, outline, lesson, ask and stream."""
     program, _ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
         env={**os.environ, "LECTERN_HOME": str(tmp_path / "home")},
@@ -26,16 +26,16 @@ def test_the_program_in_the_docs_runs(tmp_path: Path) -> None:
         check=False,
     )
 
-    assert done.returncode == 0, done.stderr
-    assert "completed" in done.stdout
-    assert "answer " in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert "completed" in result.stdout
+    assert "answer " in result.stdout
 
 
 def test_the_program_for_a_server_runs(server: str, tmp_path: Path) -> None:
     """On a running server, the address aside; a mistake is shown as the error that it is."""
     _, program = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert ADDRESS in program
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program.replace(ADDRESS, server)],
         cwd=tmp_path,
         capture_output=True,
@@ -43,7 +43,7 @@ def test_the_program_for_a_server_runs(server: str, tmp_path: Path) -> None:
         check=False,
     )
 
-    assert done.returncode == 0, done.stderr
-    assert "answer " in done.stdout
-    assert "UnknownBook there is no book 'another-book'; indexed: physical-ai-robotics" in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert "answer " in result.stdout
+    assert "UnknownBook there is no book 'another-book'; indexed: physical-ai-robotics" in result.stdout
     assert list(tmp_path.iterdir()) == []

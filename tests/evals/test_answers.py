@@ -58,30 +58,30 @@ def test_what_counts_as_word_for_word() -> None:
 
 def test_a_reply_is_taken_apart() -> None:
     """A later sentence answers without the first; what no passage has is neither verbatim nor resolved."""
-    asked = AnswerQuestion(id="q", text="What do bees make?", answers=("honey",))
+    question = AnswerQuestion(id="q", text="What do bees make?", answers=("honey",))
     reply = [("Bees are insects. [1]", (HONEY,)), (f"{HONEY} [1]", (HONEY,)), ("Bees buzz. [2]", ("Elsewhere.",))]
-    found = score_reply(asked, reply, {HONEY})
+    score = score_reply(question, reply, {HONEY})
 
-    assert (found.answered, found.in_first, found.refused) == (True, False, False)
-    assert (found.sentences, found.verbatim, found.resolved) == (3, 1, 2)
-    assert found.words == 3 + 11 + 2
-    assert score_reply(asked, [], {HONEY}).refused
+    assert (score.answered, score.in_first, score.refused) == (True, False, False)
+    assert (score.sentences, score.verbatim, score.resolved) == (3, 1, 2)
+    assert score.words == 3 + 11 + 2
+    assert score_reply(question, [], {HONEY}).refused
 
 
 async def test_a_set_is_asked_with_and_without_the_gate(tmp_path: Path) -> None:
     """Known answers are found, unknown ones are not, and every sentence is the book's; the table says so."""
     questions = load_answers(question_set(tmp_path / "qa-small", QUERIES, DOCUMENTS))
     alone = summary(await measure_answers(questions, eval_context(tmp_path), gate=False))
-    asked = summary(await measure_answers(questions, eval_context(tmp_path)))
+    gated = summary(await measure_answers(questions, eval_context(tmp_path)))
 
-    assert alone["n"] == asked["n"] == 4
+    assert alone["n"] == gated["n"] == 4
     assert alone["answered"] == 0.75
-    assert asked["answered"] <= 1 - asked["refused"]
-    for told in (alone, asked):
-        assert told["verbatim"] == told["resolved"] == 1
-        low, high = told["intervals"]["answered"]
-        assert low <= told["answered"] <= high
-        assert told["kinds"]["wrong"]["answered"] == 0
+    assert gated["answered"] <= 1 - gated["refused"]
+    for figures in (alone, gated):
+        assert figures["verbatim"] == figures["resolved"] == 1
+        low, high = figures["intervals"]["answered"]
+        assert low <= figures["answered"] <= high
+        assert figures["kinds"]["wrong"]["answered"] == 0
     assert "75.0%" in answers_text(alone)
 
 
@@ -91,8 +91,8 @@ def test_the_book_of_a_set(tmp_path: Path) -> None:
     assert len(load_answers(folder).book.documents) == len(DOCUMENTS)
     write_files(folder, {"docs/bees.md": f"# Bees\n\n{HONEY}"})
     assert set(load_answers(folder).book.documents) == {"bees.md"}
-    other = write_files(tmp_path / "other", {"a.md": "# A\n", "b.md": "# B\n"})
-    assert set(load_answers(folder, other).book.documents) == {"a.md", "b.md"}
+    other_book = write_files(tmp_path / "other", {"a.md": "# A\n", "b.md": "# B\n"})
+    assert set(load_answers(folder, other_book).book.documents) == {"a.md", "b.md"}
     with pytest.raises(SourceError, match="--book"):
         load_answers(question_set(tmp_path / "qa-bare", QUERIES, None))
     with pytest.raises(BadInput, match="queries"):
@@ -106,10 +106,10 @@ def test_halves_and_samples(tmp_path: Path) -> None:
         for number in range(12)
     ]
     questions = load_answers(question_set(tmp_path / "qa-halves", queries, DOCUMENTS))
-    fitted, other = questions.half("fitted").questions, questions.half("other").questions
+    fitted, other_half = questions.half("fitted").questions, questions.half("other").questions
 
-    assert {one.article for one in fitted} == {"a0", "a2"}
-    assert {one.article for one in other} == {"a1", "a3"}
-    assert len(fitted) + len(other) == 12
+    assert {question.article for question in fitted} == {"a0", "a2"}
+    assert {question.article for question in other_half} == {"a1", "a3"}
+    assert len(fitted) + len(other_half) == 12
     assert questions.sample(5, 1).questions == questions.sample(5, 1).questions != questions.sample(5, 2).questions
     assert questions.sample(99, 1).questions == questions.questions

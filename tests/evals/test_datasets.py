@@ -12,14 +12,14 @@ from tests.evals.making import DOCUMENTS, QUERIES, question_set, write_files
 
 def test_a_corpus_becomes_a_book_of_one_lesson_a_document(tmp_path: Path) -> None:
     """No id becomes a path, titles become headings, and every file leads back to its document."""
-    found = load_set(question_set(tmp_path / "qa-small"))
+    dataset = load_set(question_set(tmp_path / "qa-small"))
 
-    [book] = found.books
+    [book] = dataset.books
     assert list(book.documents.values()) == [document["_id"] for document in DOCUMENTS]
     assert all(name[:-3].isdecimal() and name.endswith(".md") for name in book.files)
     assert book.files["000001.md"].startswith(b"# Bees\n\nA hive of bees")
     assert book.files["000004.md"].startswith(b"\nIce floats")
-    assert {question.book_id for question in found.questions} == {"qa-small"}
+    assert {question.book_id for question in dataset.questions} == {"qa-small"}
 
 
 def test_questions_without_an_answer_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -29,10 +29,10 @@ def test_questions_without_an_answer_are_left_out_and_counted(tmp_path: Path) ->
         {"_id": "unjudged", "text": "What is bread made of?"},
     ]
 
-    found = load_set(question_set(tmp_path / "set", [*QUERIES, *odd]))
+    dataset = load_set(question_set(tmp_path / "set", [*QUERIES, *odd]))
 
-    assert [question.id for question in found.questions] == ["q1", "q2", "q3", "q4"]
-    assert found.left_out == {"unanswerable": 1, "noisy gold": 1, "unjudged": 1}
+    assert [question.id for question in dataset.questions] == ["q1", "q2", "q3", "q4"]
+    assert dataset.left_out == {"unanswerable": 1, "noisy gold": 1, "unjudged": 1}
 
 
 def test_qrels_judge_questions_that_name_no_gold(tmp_path: Path) -> None:
@@ -42,17 +42,17 @@ def test_qrels_judge_questions_that_name_no_gold(tmp_path: Path) -> None:
     rows = "query-id\tcorpus-id\tscore\nq1\tbread\t0\nq1\tglass\t2\nq1\tice\t1\nq3\tice\t3\n"
     (folder / "qrels.tsv").write_text(rows, encoding="utf-8")
 
-    found = load_set(folder)
+    dataset = load_set(folder)
 
-    assert [dict(question.gold) for question in found.questions] == [{"glass": 2, "ice": 1}, {"bread": 1}]
+    assert [dict(question.gold) for question in dataset.questions] == [{"glass": 2, "ice": 1}, {"bread": 1}]
 
 
 def test_grades_and_spans_are_kept(tmp_path: Path) -> None:
     """`grade` says how well a document answers, `span` where; two spans in one document are one gold document."""
     gold = [{"doc": "ice", "score": 1, "grade": 4, "span": [0, 3]}, {"doc": "ice", "grade": 4, "span": [12, 19]}]
-    found = load_set(question_set(tmp_path / "set", [{"_id": "q", "text": "What floats?", "gold": gold}]))
+    dataset = load_set(question_set(tmp_path / "set", [{"_id": "q", "text": "What floats?", "gold": gold}]))
 
-    [question] = found.questions
+    [question] = dataset.questions
     assert dict(question.gold) == {"ice": 4}
     assert question.excerpts == (
         Excerpt(document="ice", start=0, end=3),
@@ -74,14 +74,14 @@ def test_books_inside_the_set(tmp_path: Path) -> None:
     folder = question_set(tmp_path / "qa-two", queries, None)
     write_files(folder, {"one/docs/x.md": "# X", "two/docs/y.md": "# Y", "two/docs/_category_.json": "{}"})
 
-    found = load_set(folder)
+    dataset = load_set(folder)
 
-    assert [(book.book_id, dict(book.documents)) for book in found.books] == [
+    assert [(book.book_id, dict(book.documents)) for book in dataset.books] == [
         ("one", {"docs/x.md": "one/docs/x.md"}),
         ("two", {"docs/y.md": "two/docs/y.md"}),
     ]
-    assert [(question.book_id, question.kind) for question in found.questions] == [("one", "open"), ("two", None)]
-    assert "docs/_category_.json" in found.books[1].files
+    assert [(question.book_id, question.kind) for question in dataset.questions] == [("one", "open"), ("two", None)]
+    assert "docs/_category_.json" in dataset.books[1].files
 
 
 @pytest.mark.parametrize("place", ["book-x/docs", "book-x", "qa-x", "far/away"])
@@ -92,19 +92,19 @@ def test_a_book_beside_the_set_or_named(place: str, tmp_path: Path) -> None:
     files = {"m/l.md": "# L", "m/l.summary.md": "# L again", "quiz.md": "<Quiz questions={[]} />", ".git/x.md": "no"}
     write_files(tmp_path / place, files)
 
-    found = load_set(folder, tmp_path / place if place.startswith("far") else None)
+    dataset = load_set(folder, tmp_path / place if place.startswith("far") else None)
 
-    assert list(found.books[0].documents) == ["m/l.md"]
+    assert list(dataset.books[0].documents) == ["m/l.md"]
 
 
 def test_the_digest_changes_with_the_content(tmp_path: Path) -> None:
     """The same content has the same digest, wherever it lies; an edited document another."""
-    one = load_set(question_set(tmp_path / "a" / "set"))
+    first_set = load_set(question_set(tmp_path / "a" / "set"))
     two = load_set(question_set(tmp_path / "b" / "set"))
     edited = [{**DOCUMENTS[0], "text": "Wasps."}, *DOCUMENTS[1:]]
     three = load_set(question_set(tmp_path / "c" / "set", documents=edited))
 
-    assert digest(one.books) == digest(two.books) != digest(three.books)
+    assert digest(first_set.books) == digest(two.books) != digest(three.books)
 
 
 @pytest.mark.parametrize(
@@ -190,10 +190,10 @@ def test_real_sets_load_whole(name: str) -> None:
     if not SHARED_DATA.is_dir():
         pytest.skip("the shared question sets are not beside this checkout")
 
-    found = load_set(SHARED_DATA / name)
+    dataset = load_set(SHARED_DATA / name)
 
-    counted = (len(found.questions), sum(len(book.documents) for book in found.books), len(found.books))
+    counts = (len(dataset.questions), sum(len(book.documents) for book in dataset.books), len(dataset.books))
     lines = (SHARED_DATA / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    assert counted == REAL[name]
-    assert len(found.questions) + sum(found.left_out.values()) == len(lines)
-    assert all(question.gold for question in found.questions)
+    assert counts == REAL[name]
+    assert len(dataset.questions) + sum(dataset.left_out.values()) == len(lines)
+    assert all(question.gold for question in dataset.questions)

@@ -28,35 +28,35 @@ async def run(kind: Kind, sets: Sequence[Path], tmp_path: Path, *, fresh: bool =
         settings=Settings(),
         cache=tmp_path / "cache",
         fresh=fresh,
-        advance=lambda what, _done, _total: heard.append(what),
+        advance=lambda label, _count, _total: heard.append(label),
     )
     return await evaluate(kind, [load_set(path) for path in sets], context), heard
 
 
 async def test_a_small_corpus_is_searched_in_every_mode(tmp_path: Path) -> None:
     """Five short documents hold no secret from a hybrid search, and the recipe says how they were searched."""
-    found, _ = await run("retrieval", [question_set(tmp_path / "qa-small")], tmp_path)
+    result, _ = await run("retrieval", [question_set(tmp_path / "qa-small")], tmp_path)
 
-    told = summary(found)
-    assert list(told["modes"]) == ["hybrid", "dense", "lexical"]
-    assert told["modes"]["hybrid"]["recall@5"] == 1
-    assert told["modes"]["dense"]["recall@1"] >= 0.5
-    assert told["sets"][0]["n"] == 4
-    assert told["sets"][0]["documents"] == told["sets"][0]["chunks"] == 5
-    assert told["sets"][0]["left_out"] == {"unanswerable": 1}
-    assert told["recipe"]["embedder"].startswith("local/")
-    assert {"lexical_weight", "candidates", "reader", "seed", "numpy"} <= told["recipe"].keys()
+    figures = summary(result)
+    assert list(figures["modes"]) == ["hybrid", "dense", "lexical"]
+    assert figures["modes"]["hybrid"]["recall@5"] == 1
+    assert figures["modes"]["dense"]["recall@1"] >= 0.5
+    assert figures["sets"][0]["n"] == 4
+    assert figures["sets"][0]["documents"] == figures["sets"][0]["chunks"] == 5
+    assert figures["sets"][0]["left_out"] == {"unanswerable": 1}
+    assert figures["recipe"]["embedder"].startswith("local/")
+    assert {"lexical_weight", "candidates", "reader", "seed", "numpy"} <= figures["recipe"].keys()
 
 
 async def test_a_second_run_indexes_nothing(tmp_path: Path) -> None:
     """What was indexed is kept, the figures are the same, and `fresh` does not trust it."""
     folder = question_set(tmp_path / "qa-small")
-    first, begun = await run("retrieval", [folder], tmp_path)
+    first, started_run = await run("retrieval", [folder], tmp_path)
     second, again = await run("retrieval", [folder], tmp_path)
     _, anew = await run("retrieval", [folder], tmp_path, fresh=True)
 
     assert [result.modes for result in first.sets] == [result.modes for result in second.sets]
-    assert "Indexing qa-small" in begun
+    assert "Indexing qa-small" in started_run
     assert "Indexing qa-small" not in again
     assert "Indexing qa-small" in anew
 
@@ -92,41 +92,41 @@ async def test_two_books_of_one_set_are_kept_apart(tmp_path: Path) -> None:
     folder = question_set(tmp_path / "qa-two", queries, None)
     write_files(folder, {"one/bees.md": "# Bees\n\nBees make honey.", "two/wasps.md": "# Wasps\n\nWasps make paper."})
 
-    found, _ = await run("retrieval", [folder], tmp_path)
+    result, _ = await run("retrieval", [folder], tmp_path)
 
-    assert summary(found)["modes"]["hybrid"]["recall@1"] == 1
+    assert summary(result)["modes"]["hybrid"]["recall@1"] == 1
 
 
 async def test_a_document_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """It stays in the corpus as one that cannot be found, and the report says why."""
     documents = [*DOCUMENTS, {"_id": "empty", "title": "", "text": ""}]
-    found, _ = await run("retrieval", [question_set(tmp_path / "qa-small", documents=documents)], tmp_path)
+    result, _ = await run("retrieval", [question_set(tmp_path / "qa-small", documents=documents)], tmp_path)
 
-    [line] = found.sets[0].failed
+    [line] = result.sets[0].failed
     assert line.startswith("empty: ")
 
 
 async def test_chunking_is_measured_by_exact_spans(tmp_path: Path) -> None:
     """Chunks lose no token, an excerpt of one sentence is found with others around it, and last sentences lead back."""
-    wanted = "The Lizard keeper wrote down the wind, the weather and every ship that passed Lizard."
-    span = [LONG.index(wanted), LONG.index(wanted) + len(wanted)]
+    expected_text = "The Lizard keeper wrote down the wind, the weather and every ship that passed Lizard."
+    span = [LONG.index(expected_text), LONG.index(expected_text) + len(expected_text)]
     queries = [
         {"_id": "a", "text": "What did the Lizard keeper write down?", "gold": [{"doc": "lights", "span": span}]},
         {"_id": "b", "text": "What is in the lighthouse book?", "gold": [{"doc": "lights", "span": [0, len(LONG)]}]},
     ]
     folder = question_set(tmp_path / "qa-cut", queries, [{"_id": "lights", "title": "Lights", "text": LONG}])
 
-    found, _ = await run("chunking", [folder], tmp_path)
+    result, _ = await run("chunking", [folder], tmp_path)
 
-    modes = found.sets[0].modes
-    assert found.sets[0].chunks > 1
+    modes = result.sets[0].modes
+    assert result.sets[0].chunks > 1
     recalled, precision, iou = modes["ideal"].values["a"]
     assert (recalled, precision) == (1, iou)
     assert 0 < precision < 0.5
     assert modes["ideal"].values["b"][0] == 1
     assert modes["ideal"].values["b"][1] == pytest.approx(1, abs=0.01)  # less the heading, which is ours
     assert modes["hybrid"].values["a"][0] == 1
-    assert summary(found)["modes"]["last_sentence"]["recall@5"] > 0.9
+    assert summary(result)["modes"]["last_sentence"]["recall@5"] > 0.9
 
 
 async def test_chunking_needs_spans(tmp_path: Path) -> None:

@@ -41,12 +41,15 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict:
     context = EvalContext(settings=Settings(home=home), cache=home, fresh=True, advance=lambda *_: None)
     run = asyncio.run(evaluate("retrieval", [load_set(GOLDEN, SAMPLE_BOOK)], context))
     [result] = run.sets
-    found: dict[str, dict[str, float]] = {}
+    recalls: dict[str, dict[str, float]] = {}
     for kind in set(result.kinds.values()):
-        asked = {question for question, its in result.kinds.items() if its == kind}
-        found[kind] = {mode: its.for_questions(asked).figures()["recall@5"] for mode, its in result.modes.items()}
-    found["all"] = {mode: its.figures()["recall@5"] for mode, its in result.modes.items()}
-    return found
+        question_ids = {question for question, question_kind in result.kinds.items() if question_kind == kind}
+        recalls[kind] = {
+            mode: mode_scores.for_questions(question_ids).figures()["recall@5"]
+            for mode, mode_scores in result.modes.items()
+        }
+    recalls["all"] = {mode: mode_scores.figures()["recall@5"] for mode, mode_scores in result.modes.items()}
+    return recalls
 
 
 @pytest.mark.parametrize("kind", LEAST)
@@ -63,13 +66,13 @@ def test_hybrid_is_better_than_either_search_alone(kinds: dict) -> None:
 def test_the_set_is_what_it_says() -> None:
     """At least 60 questions that can be answered, near and far ones that cannot, follow-ups and structure questions;
     every gold section and every answer stands in the book."""
-    counted = Counter(line["meta"]["type"] for line in lines())
+    type_counts = Counter(line["meta"]["type"] for line in lines())
     assert sum(line["answerable"] for line in lines()) >= 60
-    assert all(counted[kind] >= 8 for kind in ("near", "far", "followup", "structure"))
+    assert all(type_counts[kind] >= 8 for kind in ("near", "far", "followup", "structure"))
     for line in lines():
         for gold in line["gold"]:
             text = (SAMPLE_BOOK / gold["doc"]).read_text(encoding="utf-8")
-            headings = {heading_text(said) for row in text.splitlines() if (said := atx(row)) is not None}
+            headings = {heading_text(heading) for row in text.splitlines() if (heading := atx(row)) is not None}
             assert gold["section"] is None or gold["section"] in headings, line["_id"]
         whole = " ".join(plain((SAMPLE_BOOK / gold["doc"]).read_text(encoding="utf-8")) for gold in line["gold"])
         assert all(plain(answer) in whole for answer in line["answers"]), line["_id"]

@@ -40,8 +40,8 @@ def statements(path: Path, count: int = 40) -> Path:
     lines = []
     for number in range(count):
         label = ("supported", "partial", "unsupported")[number % 3]
-        said = "yes" if label == "supported" else "no"
-        lines.append({"context": [f"Passage {number // 3}."], "response": f"{said} {number}", "label": label})
+        sentence = "yes" if label == "supported" else "no"
+        lines.append({"context": [f"Passage {number // 3}."], "response": f"{sentence} {number}", "label": label})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
@@ -50,7 +50,8 @@ def pairs(path: Path) -> Path:
     """A set of three pairs."""
     rows = [("yes one", "supported", "verbatim"), ("yes two", "falsified", "swap"), ("no", "falsified", "number")]
     lines = [
-        {"passage": "p", "sentence": said, "label": label, "kind": kind, "split": "dev"} for said, label, kind in rows
+        {"passage": "p", "sentence": sentence, "label": label, "kind": kind, "split": "dev"}
+        for sentence, label, kind in rows
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
@@ -119,7 +120,7 @@ def test_the_command_prints_one_line_of_json(tmp_path: Path) -> None:
     app.command()(grounding)
     file = str(pairs(tmp_path / "pairs.jsonl"))
     printed = CliRunner().invoke(app, [file, "--rules-only", "--json"])
-    shown = CliRunner().invoke(app, [file, "--rules-only"])
+    result = CliRunner().invoke(app, [file, "--rules-only"])
 
     assert json.loads(printed.stdout)["parts"]["dev"]["falsified"]["n"] == 2
-    assert "falsified" in shown.stdout
+    assert "falsified" in result.stdout

@@ -21,10 +21,10 @@ def test_every_score_is_between_0_and_1(ranking: list[str], gold: dict[str, floa
 
 
 @given(golds, rankings)
-def test_a_perfect_ranking_has_the_best_scores(gold: dict[str, float], others: list[str]) -> None:
+def test_a_perfect_ranking_has_the_best_scores(gold: dict[str, float], other_ids: list[str]) -> None:
     """Gold first, best grade first: MRR and nDCG are 1, and recall is 1 as soon as all gold fits."""
     perfect = sorted(gold, key=lambda document: -gold[document])
-    ranking = [*perfect, *(document for document in others if document not in gold)]
+    ranking = [*perfect, *(document for document in other_ids if document not in gold)]
 
     assert reciprocal_rank(ranking, gold, 10) == 1
     assert ndcg(ranking, gold, 10) == pytest.approx(1)
@@ -34,9 +34,9 @@ def test_a_perfect_ranking_has_the_best_scores(gold: dict[str, float], others: l
 @given(rankings, golds)
 def test_recall_never_falls_with_depth(ranking: list[str], gold: dict[str, float]) -> None:
     """Looking further never finds less."""
-    found = [recall(ranking, gold, depth) for depth in range(1, 21)]
+    recalls = [recall(ranking, gold, depth) for depth in range(1, 21)]
 
-    assert found == sorted(found)
+    assert recalls == sorted(recalls)
 
 
 @given(rankings)
@@ -63,9 +63,9 @@ def test_graded_ndcg_by_hand() -> None:
     """Gains are the grades: putting the better document second costs what the discount says."""
     gold = {"good": 3.0, "fair": 1.0}
 
-    found = ndcg(["fair", "x", "good"], gold, 10)
+    value = ndcg(["fair", "x", "good"], gold, 10)
 
-    assert found == pytest.approx((1 / log2(2) + 3 / log2(4)) / (3 / log2(2) + 1 / log2(3)))
+    assert value == pytest.approx((1 / log2(2) + 3 / log2(4)) / (3 / log2(2) + 1 / log2(3)))
 
 
 def test_overlap_by_hand() -> None:
@@ -81,12 +81,12 @@ def test_nothing_wanted_is_0() -> None:
 
 
 @given(st.frozensets(st.integers(0, 30)), st.frozensets(st.integers(0, 30), min_size=1))
-def test_iou_is_the_least_of_the_three(found: frozenset[int], gold: frozenset[int]) -> None:
+def test_iou_is_the_least_of_the_three(retrieved: frozenset[int], gold: frozenset[int]) -> None:
     """Intersection over union is never above recall or precision, and is 1 only for the same tokens."""
-    recalled, precision, iou = overlap(found, gold)
+    recalled, precision, iou = overlap(retrieved, gold)
 
     assert 0 <= iou <= min(recalled, precision) <= 1
-    assert (iou == 1) == (found == gold)
+    assert (iou == 1) == (retrieved == gold)
 
 
 @given(rows)
@@ -96,16 +96,16 @@ def test_intervals_lie_within_the_values_and_repeat(values: list[tuple[float, fl
 
     assert bounds == intervals(values)
     for column, (low, high) in enumerate(bounds):
-        its = [row[column] for row in values]
-        assert min(its) - 1e-9 <= low <= high <= max(its) + 1e-9
+        column_values = [row[column] for row in values]
+        assert min(column_values) - 1e-9 <= low <= high <= max(column_values) + 1e-9
 
 
 def test_equal_values_leave_no_doubt() -> None:
     """Where every question has the same value, the interval is that value."""
-    [(low, high), other] = intervals([(0.5, 1.0)] * 9)
+    [(low, high), second_interval] = intervals([(0.5, 1.0)] * 9)
 
     assert low == high == pytest.approx(0.5)
-    assert other == pytest.approx((1, 1))
+    assert second_interval == pytest.approx((1, 1))
 
 
 def test_an_interval_is_as_wide_as_chance() -> None:

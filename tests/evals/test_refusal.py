@@ -36,24 +36,24 @@ FAR = [
 def eval_context(tmp_path: Path) -> EvalContext:
     """A context that nobody else uses."""
     return EvalContext(
-        settings=Settings(), cache=tmp_path / "cache", fresh=False, advance=lambda _what, _done, _total: None
+        settings=Settings(), cache=tmp_path / "cache", fresh=False, advance=lambda _label, _count, _total: None
     )
 
 
 async def test_a_small_set_is_answered_and_refused(tmp_path: Path) -> None:
     """Four questions about five documents are told from questions about none; near ones get a rate and no more."""
     folder = question_set(tmp_path / "qa-small", [*QUERIES[:4], *FAR])
-    told = summary(await measure_refusal(load_refusal(folder), eval_context(tmp_path)))
+    figures = summary(await measure_refusal(load_refusal(folder), eval_context(tmp_path)))
 
-    assert (told["n"], told["answerable"], told["tiers"]) == (7, 4, {"far": 2, "near": 1})
-    assert told["refusal_rate"]["far"] == 1
-    assert told["false_refusal_rate"] <= 0.5
-    assert told["auroc"] == 1
-    assert told["counted_tiers"] == ["far"]
-    assert 0 <= told["ece"] <= 0.5
-    assert told["intervals"]["refusal_rate"]["far"] == (1, 1)
-    assert json.loads(json.dumps(told))["policy"] == "calibrated"
-    assert "far                2  100.0% refused" in refusal_text(told)
+    assert (figures["n"], figures["answerable"], figures["tiers"]) == (7, 4, {"far": 2, "near": 1})
+    assert figures["refusal_rate"]["far"] == 1
+    assert figures["false_refusal_rate"] <= 0.5
+    assert figures["auroc"] == 1
+    assert figures["counted_tiers"] == ["far"]
+    assert 0 <= figures["ece"] <= 0.5
+    assert figures["intervals"]["refusal_rate"]["far"] == (1, 1)
+    assert json.loads(json.dumps(figures))["policy"] == "calibrated"
+    assert "far                2  100.0% refused" in refusal_text(figures)
 
 
 async def test_other_policies_are_measured_alike(tmp_path: Path) -> None:
@@ -81,16 +81,16 @@ def refusals(*outcomes: Outcome) -> RefusalResult:
 
 def test_figures_are_counted_as_a_hand_counts_them() -> None:
     """Rates by tier; AUROC and ECE leave out what is doubtful as long as something sure is left."""
-    found = refusals(
+    refusal_result = refusals(
         outcome(0.9), outcome(0.5), outcome(0.7, "far"), outcome(0.1, "far"), outcome(0.99, "near"), outcome(0.2, "mid")
     )
-    told = summary(found)
+    figures = summary(refusal_result)
 
-    assert told["false_refusal_rate"] == 0.5
-    assert told["refusal_rate"] == {"far": 0.5, "mid": 1.0, "near": 0.0}
-    assert told["auroc"] == pytest.approx(5 / 6)
-    assert told["auroc_by_tier"] == {"far": 0.75, "mid": 1.0, "near": 0.0}
-    assert told["ece"] == pytest.approx((0.1 + 0.5 + 0.7 + 0.1 + 0.2) / 5)
+    assert figures["false_refusal_rate"] == 0.5
+    assert figures["refusal_rate"] == {"far": 0.5, "mid": 1.0, "near": 0.0}
+    assert figures["auroc"] == pytest.approx(5 / 6)
+    assert figures["auroc_by_tier"] == {"far": 0.75, "mid": 1.0, "near": 0.0}
+    assert figures["ece"] == pytest.approx((0.1 + 0.5 + 0.7 + 0.1 + 0.2) / 5)
     only_near = summary(refusals(outcome(0.9), outcome(0.3, "near")))
     assert (only_near["counted_tiers"], only_near["auroc"]) == (["near"], 1.0)
 
@@ -117,10 +117,10 @@ def test_half_of_the_articles_are_the_book(tmp_path: Path) -> None:
         {"_id": "u1", "text": "Who sold the bread?", "answerable": False, "gold": [{"doc": "b1"}]},
         {"_id": "u2", "text": "Who sold the glass?", "answerable": False, "gold": [{"doc": "g1"}]},
     ]
-    found = load_refusal(question_set(tmp_path / "qa-x", queries, documents), half=True)
+    dataset = load_refusal(question_set(tmp_path / "qa-x", queries, documents), half=True)
 
-    assert sorted(found.books[0].documents.values()) == ["b1", "b2"]
-    tiers = {asked.id: (asked.answerable, asked.tier) for asked in found.questions}
+    assert sorted(dataset.books[0].documents.values()) == ["b1", "b2"]
+    tiers = {question.id: (question.answerable, question.tier) for question in dataset.questions}
     assert tiers == {
         "q1": (True, "answerable"),
         "q2": (True, "answerable"),
@@ -136,19 +136,24 @@ def test_the_book_of_a_refusal_set_is_found_beside_it(tmp_path: Path) -> None:
     write_files(tmp_path / "book-x", {"docs/m/l.md": "# L", "history/01/docs/m/l.md": "# Old"})
     write_files(tmp_path / "other", {"k.md": "# K"})
 
-    found = load_refusal(folder)
-    assert list(found.books[0].documents) == ["m/l.md"]
-    assert [(one.answerable, one.tier) for one in found.questions] == [(True, "in-book"), (False, "far")]
+    dataset = load_refusal(folder)
+    assert list(dataset.books[0].documents) == ["m/l.md"]
+    assert [(question.answerable, question.tier) for question in dataset.questions] == [
+        (True, "in-book"),
+        (False, "far"),
+    ]
     assert list(load_refusal(folder, tmp_path / "other").books[0].documents) == ["k.md"]
 
 
 def test_foreign_questions_are_uncovered(tmp_path: Path) -> None:
     """Another set's questions, whatever they are there, are none of this book's."""
-    found = load_refusal(question_set(tmp_path / "qa-small", [*QUERIES[:4]]))
-    other = question_set(tmp_path / "qa-other", QUERIES)
+    dataset = load_refusal(question_set(tmp_path / "qa-small", [*QUERIES[:4]]))
+    other_folder = question_set(tmp_path / "qa-other", QUERIES)
 
-    more = with_foreign(found, read_labelled(other / "queries.jsonl")).questions[4:]
-    assert {(one.answerable, one.tier, one.book_id) for one in more} == {(False, "foreign", "qa-small")}
+    more = with_foreign(dataset, read_labelled(other_folder / "queries.jsonl")).questions[4:]
+    assert {(question.answerable, question.tier, question.book_id) for question in more} == {
+        (False, "foreign", "qa-small")
+    }
     assert len(more) == len(QUERIES)
 
 
@@ -200,6 +205,6 @@ def test_real_sets_load() -> None:
     squad = load_refusal(SHARED_DATA / "qa-squad2", half=True)
     assert len(robolearn.questions) == 515
     assert len(robolearn.books[0].documents) == 65
-    assert {asked.tier for asked in robolearn.questions} == {"in-book", "far", "mid", "near"}
-    assert sum(asked.answerable for asked in squad.questions) == 788
-    assert {asked.tier for asked in squad.questions} == {"answerable", "uncovered", "unanswerable"}
+    assert {question.tier for question in robolearn.questions} == {"in-book", "far", "mid", "near"}
+    assert sum(question.answerable for question in squad.questions) == 788
+    assert {question.tier for question in squad.questions} == {"answerable", "uncovered", "unanswerable"}

@@ -15,7 +15,7 @@ from lectern.evals.retrieval_picture import draw_chart
 from lectern.evals.runs import MetricValues, Run, SetResult, compare, load, store, summary
 
 RECIPE = {"embedder": "test/words/32", "reader": "1", "lexical_weight": 0.4, "candidates": 50}
-FOUND, LATE, LOST = (1.0, 1.0, 1.0, 1.0, 1.0), (0.0, 1.0, 1.0, 0.5, 0.63), (0.0, 0.0, 0.0, 0.0, 0.0)
+HIT_FIRST, LATE, LOST = (1.0, 1.0, 1.0, 1.0, 1.0), (0.0, 1.0, 1.0, 0.5, 0.63), (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def run_of(hybrid: dict[str, tuple[float, ...]], name: str = "qa-small", **recipe: float) -> Run:
@@ -54,7 +54,7 @@ def test_the_hash_of_the_code_covers_what_it_is_made_of(packages: tuple[str, ...
 
 def test_runs_get_increasing_numbers_and_come_back_whole(tmp_path: Path) -> None:
     """What is stored is what was measured; a number is never given twice, though a run was deleted in between."""
-    first = store(run_of({"q1": FOUND, "q2": LOST}), tmp_path / "runs")
+    first = store(run_of({"q1": HIT_FIRST, "q2": LOST}), tmp_path / "runs")
     second = store(run_of({"q1": LATE, "q2": LOST}), tmp_path / "runs")
     (tmp_path / "runs" / "0001.json").unlink()
     third = store(first, tmp_path / "runs")
@@ -66,7 +66,7 @@ def test_runs_get_increasing_numbers_and_come_back_whole(tmp_path: Path) -> None
 
 def test_an_unknown_or_broken_run_is_said(tmp_path: Path) -> None:
     """The error names the runs there are, or what is wrong with the file."""
-    store(run_of({"q1": FOUND, "q2": LOST}), tmp_path)
+    store(run_of({"q1": HIT_FIRST, "q2": LOST}), tmp_path)
     (tmp_path / "0002.json").write_text('{"kind": "retrieval"}', encoding="utf-8")
 
     with pytest.raises(BadInput, match=r"there is no run '9'.*1, 2"):
@@ -77,42 +77,42 @@ def test_an_unknown_or_broken_run_is_said(tmp_path: Path) -> None:
 
 def test_programs_read_modes_intervals_and_kinds() -> None:
     """`modes` has a number for every metric; of several sets it is their mean, each set counting the same."""
-    one = run_of({"q1": FOUND, "q2": LOST})
-    two = run_of({"q1": FOUND, "q2": FOUND, "q3": FOUND, "q4": FOUND}, "qa-other")
-    both = Run(kind="retrieval", at=one.at, recipe=one.recipe, sets=(*one.sets, *two.sets))
+    first_run = run_of({"q1": HIT_FIRST, "q2": LOST})
+    two = run_of({"q1": HIT_FIRST, "q2": HIT_FIRST, "q3": HIT_FIRST, "q4": HIT_FIRST}, "qa-other")
+    merged_run = Run(kind="retrieval", at=first_run.at, recipe=first_run.recipe, sets=(*first_run.sets, *two.sets))
 
-    assert summary(one)["modes"]["hybrid"] == dict.fromkeys(METRICS, 0.5)
-    assert summary(one)["sets"][0]["intervals"]["hybrid"]["recall@5"] == (0.0, 1.0)
-    assert summary(one)["sets"][0]["kinds"]["open"]["modes"]["hybrid"]["recall@5"] == 1
-    assert summary(both)["modes"]["hybrid"]["recall@5"] == 0.75
+    assert summary(first_run)["modes"]["hybrid"] == dict.fromkeys(METRICS, 0.5)
+    assert summary(first_run)["sets"][0]["intervals"]["hybrid"]["recall@5"] == (0.0, 1.0)
+    assert summary(first_run)["sets"][0]["kinds"]["open"]["modes"]["hybrid"]["recall@5"] == 1
+    assert summary(merged_run)["modes"]["hybrid"]["recall@5"] == 0.75
 
 
 def test_a_comparison_pairs_the_questions() -> None:
     """Only questions of both runs count, and a change in the recipe is named."""
-    before = run_of({"q1": LATE, "q2": LOST, "q3": FOUND})
-    after = run_of({"q1": FOUND, "q2": LOST, "q4": FOUND}, lexical_weight=0.5)
+    before = run_of({"q1": LATE, "q2": LOST, "q3": HIT_FIRST})
+    after = run_of({"q1": HIT_FIRST, "q2": LOST, "q4": HIT_FIRST}, lexical_weight=0.5)
 
-    found = compare(before, after)
+    comparison = compare(before, after)
 
-    assert found["recipe"] == {"lexical_weight": [0.4, 0.5]}
-    assert found["sets"][0]["n"] == 2
-    assert found["sets"][0]["modes"]["hybrid"]["recall@1"]["change"] == pytest.approx(0.5)
-    assert found["sets"][0]["modes"]["hybrid"]["recall@5"]["change"] == 0
+    assert comparison["recipe"] == {"lexical_weight": [0.4, 0.5]}
+    assert comparison["sets"][0]["n"] == 2
+    assert comparison["sets"][0]["modes"]["hybrid"]["recall@1"]["change"] == pytest.approx(0.5)
+    assert comparison["sets"][0]["modes"]["hybrid"]["recall@5"]["change"] == 0
 
 
 def test_runs_that_share_nothing_are_not_compared() -> None:
     """Two sets, or two kinds of evaluation, have no difference to show."""
-    one = run_of({"q1": FOUND, "q2": LOST})
+    first_run = run_of({"q1": HIT_FIRST, "q2": LOST})
 
     with pytest.raises(BadInput, match="no question in common"):
-        compare(one, run_of({"q1": FOUND, "q2": LOST}, "qa-other"))
+        compare(first_run, run_of({"q1": HIT_FIRST, "q2": LOST}, "qa-other"))
     with pytest.raises(BadInput, match="of retrieval, run 0 of chunking"):
-        compare(one, Run(kind="chunking", at=one.at, recipe=one.recipe, sets=one.sets))
+        compare(first_run, Run(kind="chunking", at=first_run.at, recipe=first_run.recipe, sets=first_run.sets))
 
 
 def test_gates() -> None:
     """A gate holds for hybrid in every set; what falls short is said with its figure."""
-    run = run_of({"q1": FOUND, "q2": LOST})
+    run = run_of({"q1": HIT_FIRST, "q2": LOST})
 
     assert shortfalls(run, parse_gates("recall@5=0.5,mrr@10=0.4", "retrieval")) == []
     assert shortfalls(run, parse_gates("recall@5=0.51, mrr@10=0.4", "retrieval")) == snapshot(
@@ -129,7 +129,7 @@ def test_a_bad_gate_is_an_error(text: str) -> None:
 
 def test_the_table() -> None:
     """A person sees the recipe, the set, and every mean with its interval."""
-    assert run_text(run_of({"q1": FOUND, "q2": LOST})) == snapshot("""\
+    assert run_text(run_of({"q1": HIT_FIRST, "q2": LOST})) == snapshot("""\
 run 0 · retrieval · test/words/32 · reader 1 · 0.4 of BM25, 50 candidates
 
 qa-small: 2 questions, 3 documents, 4 chunks, 1 s, 2 unanswerable left out
@@ -142,7 +142,7 @@ qa-small: 2 questions, 3 documents, 4 chunks, 1 s, 2 unanswerable left out
 def test_the_comparison() -> None:
     """A person sees what changed, and a star where it is hardly chance."""
     before = run_of({f"q{number}": LATE for number in range(20)})
-    after = run_of({f"q{number}": FOUND for number in range(20)}, candidates=60)
+    after = run_of({f"q{number}": HIT_FIRST for number in range(20)}, candidates=60)
 
     assert comparison_text(compare(before, after)) == snapshot("""\
 run 0 → run 0
@@ -164,7 +164,7 @@ qa-small: 20 questions in both
 
 def test_the_picture_is_a_chart_anyone_can_open() -> None:
     """Well-formed SVG with a bar for each mode, its height the figure, and names safely written."""
-    svg = ET.fromstring(draw_chart(run_of({"q1": FOUND, "q2": LOST}, "qa-<b> & co"), "recall@5"))
+    svg = ET.fromstring(draw_chart(run_of({"q1": HIT_FIRST, "q2": LOST}, "qa-<b> & co"), "recall@5"))
 
     space = "{http://www.w3.org/2000/svg}"
     bars = [bar for bar in svg.iter(f"{space}rect") if bar.find(f"{space}title") is not None]

@@ -31,23 +31,23 @@ def test_tokens_of_characters_and_lines() -> None:
 def test_markup_that_was_dropped_is_stepped_over() -> None:
     """A chunk without the tags of its lines holds their words and not the tags."""
     text = TokenText('Press <Button kind="big">start</Button> and wait for the light.')
-    one = cut("Press start and wait for the light.", 1, 1)
+    first_chunk = cut("Press start and wait for the light.", 1, 1)
 
-    found = tokens_by_chunk(text, [one])[one.id]
+    tokens = tokens_by_chunk(text, [first_chunk])[first_chunk.id]
 
-    assert [text.words[place] for place in sorted(found)] == "Press start and wait for the light .".split()
+    assert [text.words[place] for place in sorted(tokens)] == "Press start and wait for the light .".split()
 
 
 def test_what_the_reader_adds_counts_as_nothing() -> None:
     """A header repeated at the head of a table's second part belongs to the first part alone."""
     text = TokenText("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n")
-    one = cut("| a | b |\n|---|---|\n| 1 | 2 |", 1, 3)
+    first_chunk = cut("| a | b |\n|---|---|\n| 1 | 2 |", 1, 3)
     two = cut("| a | b |\n|---|---|\n| 3 | 4 |", 4, 4)
 
-    found = tokens_by_chunk(text, [one, two])
+    tokens = tokens_by_chunk(text, [first_chunk, two])
 
-    assert found[one.id] == frozenset(text.of_lines(1, 3))
-    assert found[two.id] == frozenset(text.of_lines(4, 4))
+    assert tokens[first_chunk.id] == frozenset(text.of_lines(1, 3))
+    assert tokens[two.id] == frozenset(text.of_lines(4, 4))
 
 
 @given(words, st.integers(1, 59))
@@ -56,6 +56,6 @@ def test_a_line_cut_in_two_is_held_once(text: list[str], at: int) -> None:
     halves = [" ".join(text[:at]), " ".join(text[at:])]
     chunks = [replace(cut(half, 1, 1), id=str(number)) for number, half in enumerate(halves) if half]
 
-    found = list(tokens_by_chunk(TokenText(" ".join(text)), chunks).values())
+    token_lists = list(tokens_by_chunk(TokenText(" ".join(text)), chunks).values())
 
-    assert sorted(place for its in found for place in its) == list(range(len(text)))
+    assert sorted(place for tokens in token_lists for place in tokens) == list(range(len(text)))

@@ -54,10 +54,10 @@ async def _look(home: Path) -> None:
             assert len(await content(ingest_deps)) == entry.total_chunks
             where = ChunkFilter(book_id="book")
             [vector] = await serving.embedder.embed(["robot"], purpose="question")
-            found = await serving.index.read(
+            results = await serving.index.read(
                 lambda view: view.find(vector, "robot", language="en", where=where, limit=5)
             )
-            assert found
+            assert results
     except LecternError as exc:
         assert "doctor" in str(exc) or "recreate" in str(exc)  # noqa: PT017  # not the point of the test
         os._exit(NOTICED)

@@ -33,7 +33,7 @@ async def tamper(ingest_deps: IngestDeps, *, put: tuple[IndexedChunk, ...] = (),
     await ingest_deps.collections.current.index.replace(book_id, 1, [change], commit)
 
 
-async def held(ingest_deps: IngestDeps) -> list:
+async def stored_chunks(ingest_deps: IngestDeps) -> list:
     """Every stored chunk of the book."""
     return await ingest_deps.collections.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
 
@@ -56,14 +56,14 @@ async def test_lost_changed_and_unknown_chunks_are_found_and_mended(tmp_path: Pa
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         before = await content(ingest_deps)
-        first, second, *_ = await held(ingest_deps)
-        changed = IndexedChunk(
+        first, second, *_ = await stored_chunks(ingest_deps)
+        changed_chunk = IndexedChunk(
             stored=replace(second, chunk=replace(second.chunk, page_title="Changed")), vectors=([1.0] * 32,)
         )
         stranger = IndexedChunk(
             stored=replace(first, chunk=chunk("A chunk nobody knows.", place("book"))), vectors=([1.0] * 32,)
         )
-        await tamper(ingest_deps, put=(changed, stranger), drop=(first.chunk.id,))
+        await tamper(ingest_deps, put=(changed_chunk, stranger), drop=(first.chunk.id,))
 
         assert set(await kinds(ingest_deps)) == {"orphan chunks", "damaged lesson"}
         assert set(await kinds(ingest_deps, mend=True)) >= {"orphan chunks", "damaged lesson"}
@@ -131,11 +131,11 @@ async def test_a_lesson_that_cannot_be_read_again_is_not_taken_away(tmp_path: Pa
     author = Author(tmp_path / "book", 6)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        first, *_ = await held(ingest_deps)
-        changed = IndexedChunk(
+        first, *_ = await stored_chunks(ingest_deps)
+        changed_chunk = IndexedChunk(
             stored=replace(first, chunk=replace(first.chunk, page_title="Changed")), vectors=([1.0] * 32,)
         )
-        await tamper(ingest_deps, put=(changed,))
+        await tamper(ingest_deps, put=(changed_chunk,))
         before = await content(ingest_deps)
         shutil.rmtree(author.folder)
 
@@ -153,7 +153,7 @@ async def test_a_foreign_error_is_named_without_its_text(
     author = Author(tmp_path / "book", 7)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        first, *_ = await held(ingest_deps)
+        first, *_ = await stored_chunks(ingest_deps)
         await tamper(ingest_deps, drop=(first.chunk.id,))
 
         async def fail(*_: object, **__: object) -> None:

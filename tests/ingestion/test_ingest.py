@@ -51,20 +51,22 @@ async def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
 
 async def listing(ingest_deps: IngestDeps) -> list[Chunk]:
     """Every chunk, as one response."""
-    held = await ingest_deps.collections.current.index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
-    assert len(held) % 3 == 0  # three lessons of one size
-    return [stored.chunk for stored in held]
+    stored_chunks = await ingest_deps.collections.current.index.read(
+        lambda view: view.chunks(ChunkFilter(book_id="book"))
+    )
+    assert len(stored_chunks) % 3 == 0  # three lessons of one size
+    return [stored.chunk for stored in stored_chunks]
 
 
 async def searching(ingest_deps: IngestDeps) -> list[Chunk]:
     """A search for every lesson with both neighbours of each hit, as one response."""
     query = SearchQuery(text="version of the word", limit=18, expand=1)
-    found = await HybridSearch(ingest_deps.collections, ingest_deps.ledger)(query)
-    for hit in found.hits:
+    findings = await HybridSearch(ingest_deps.collections, ingest_deps.ledger)(query)
+    for hit in findings.hits:
         before, after = [chunk.id for chunk in hit.before], [chunk.id for chunk in hit.after]
         assert before == ([hit.chunk.prev_chunk_id] if hit.chunk.prev_chunk_id else [])
         assert after == ([hit.chunk.next_chunk_id] if hit.chunk.next_chunk_id else [])
-    return [chunk for hit in found.hits for chunk in (*hit.before, hit.chunk, *hit.after)]
+    return [chunk for hit in findings.hits for chunk in (*hit.before, hit.chunk, *hit.after)]
 
 
 @pytest.mark.parametrize("server", [False, True])
@@ -99,12 +101,12 @@ async def test_readers_never_see_a_mixed_or_missing_lesson(
         share = 1 if not server else 15 if look is searching else 5  # the client's local mode takes long
         for _ in range(reads // share):
             try:
-                seen = await look(ingest_deps)
+                view_before = await look(ingest_deps)
             except Busy:  # said so, rather than shown two versions
                 refused += 1
                 continue
             lessons: dict[str, set[str]] = {}
-            for chunk in seen:
+            for chunk in view_before:
                 lessons.setdefault(chunk.source_file, set()).add(chunk.source_file_hash)
             assert {name: len(hashes) for name, hashes in lessons.items()} == {"a.md": 1, "b.md": 1, "c.md": 1}
             await asyncio.sleep(0.001)  # let the writer have its turn
@@ -160,8 +162,8 @@ async def test_switching_embedders_rebuilds_beside(tmp_path: Path) -> None:
         assert entry.fingerprint == "test/other/32"
         assert len(await content(ingest_deps)) == len(before)
         assert await ingest_deps.ledger.records("book", old) == {}
-        gone = await ingest_deps.collections.index(old)
-        assert await gone.read(lambda view: view.count(ChunkFilter(book_id="book"))) == 0
+        old_index = await ingest_deps.collections.index(old)
+        assert await old_index.read(lambda view: view.count(ChunkFilter(book_id="book"))) == 0
 
 
 async def test_a_switch_that_fails_leaves_readers_where_they_were(tmp_path: Path) -> None:
@@ -189,30 +191,30 @@ async def test_two_books_do_not_touch_each_other(tmp_path: Path) -> None:
     """Editing and removing lessons of one book leaves the other as it was."""
     from lectern.ingestion.ingest import IngestRequest, ingest
 
-    one, other = Author(tmp_path / "one", 5), Author(tmp_path / "two", 5)
+    first_author, second_author = Author(tmp_path / "one", 5), Author(tmp_path / "two", 5)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
-        await run(ingest_deps, one.folder)
-        async for _ in ingest(IngestRequest(folder=other.folder, book_id="other"), ingest_deps):
+        await run(ingest_deps, first_author.folder)
+        async for _ in ingest(IngestRequest(folder=second_author.folder, book_id="other"), ingest_deps):
             pass
         before = await content(ingest_deps, "other")
-        one._delete()
-        one._change_a_line()
-        await run(ingest_deps, one.folder)
+        first_author._delete()
+        first_author._change_a_line()
+        await run(ingest_deps, first_author.folder)
 
         assert await content(ingest_deps, "other") == before
 
 
 async def test_another_folder_under_the_same_name_is_refused(tmp_path: Path) -> None:
     """Nothing is touched until somebody says --replace."""
-    one = Author(tmp_path / "one", 6)
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
+    first_author = Author(tmp_path / "one", 6)
+    second_folder = tmp_path / "other"
+    second_folder.mkdir()
+    (second_folder / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
-        await run(ingest_deps, one.folder)
+        await run(ingest_deps, first_author.folder)
         before = await content(ingest_deps)
         with pytest.raises(WrongBook):
-            await run(ingest_deps, other, replace=False)
+            await run(ingest_deps, second_folder, replace=False)
 
         assert await content(ingest_deps) == before
 
@@ -278,14 +280,14 @@ async def test_a_cancelled_run_leaves_nothing_that_comes_back(tmp_path: Path) ->
                 author._change_a_line()
                 await run(ingest_deps, author.folder)
                 await agreement(ingest_deps)
-            ours = await content(ingest_deps)
+            actual = await content(ingest_deps)
     finally:
         failpoints.listen(None)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
-        assert await content(ingest_deps) == ours
+        assert await content(ingest_deps) == actual
     async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
         await run(ingest_deps, author.folder)
-        assert await content(ingest_deps) == ours
+        assert await content(ingest_deps) == actual
 
 
 async def test_one_job_per_book_at_a_time(tmp_path: Path) -> None:
@@ -307,15 +309,15 @@ async def test_one_job_per_book_at_a_time(tmp_path: Path) -> None:
 
 async def test_switching_embedders_does_not_lift_the_guard(tmp_path: Path) -> None:
     """Another folder under a known name is refused whatever the embedder."""
-    one = Author(tmp_path / "one", 6)
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
+    first_author = Author(tmp_path / "one", 6)
+    second_folder = tmp_path / "other"
+    second_folder.mkdir()
+    (second_folder / "zzz.md").write_text("# Another book altogether\n\nWith other words in it.\n", encoding="utf-8")
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
-        await run(ingest_deps, one.folder)
+        await run(ingest_deps, first_author.folder)
     async with open_ingest_parts(tmp_path / "home", OtherEmbedder()) as ingest_deps:
         with pytest.raises(WrongBook):
-            await run(ingest_deps, other, replace=False)
+            await run(ingest_deps, second_folder, replace=False)
 
 
 async def test_a_dry_run_says_what_would_happen_and_does_nothing(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from lectern.store.tables import intents
 from tests.books import Author
 from tests.doubles import WordEmbedder
 from tests.ingest_parts import agreement, content, open_ingest_parts, run
-from tests.ingestion.test_doctor import held, kinds, tamper
+from tests.ingestion.test_doctor import kinds, stored_chunks, tamper
 from tests.ingestion.test_ingest import FailingEmbedder, OtherEmbedder
 
 
@@ -74,16 +74,16 @@ async def spoil_intents(ingest_deps: IngestDeps, body: bytes) -> None:
 
 async def findings(ingest_deps: IngestDeps, *, mend: bool = False) -> list[tuple[str, str | None, bool]]:
     """What the doctor says, of whom, and whether it was mended."""
-    return [(one.kind, one.book_id, one.mended) async for one in examine(ingest_deps, mend=mend)]
+    return [(finding.kind, finding.book_id, finding.mended) async for finding in examine(ingest_deps, mend=mend)]
 
 
 @pytest.mark.parametrize("body", [b"no zlib", zlib.compress(b'[{"put": [{"novel": 1}]}]'), zlib.compress(b'"x"')])
 async def test_a_change_that_cannot_be_read_keeps_nobody_else_out(tmp_path: Path, body: bytes) -> None:
     """The home opens, the other book is served, its own says what to do, and the doctor mends it from the folder."""
-    author, other = Author(tmp_path / "book", 1), Author(tmp_path / "other", 2)
+    author, second_author = Author(tmp_path / "book", 1), Author(tmp_path / "other", 2)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        theirs = await other_book(ingest_deps, other.folder)
+        theirs = await other_book(ingest_deps, second_author.folder)
         author._change_a_line()
         author._add()
         await leave_half_done(ingest_deps, author)
@@ -103,18 +103,18 @@ async def test_a_change_that_cannot_be_read_keeps_nobody_else_out(tmp_path: Path
         assert await findings(ingest_deps) == []
         await ingest_deps.collections.serving(entries["book"])
         await agreement(ingest_deps)
-        ours = await content(ingest_deps)
+        actual = await content(ingest_deps)
     async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
         await run(ingest_deps, author.folder)
-        assert await content(ingest_deps) == ours
+        assert await content(ingest_deps) == actual
 
 
 async def test_a_change_that_the_engine_refuses_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the engine raises while a change is carried out again, the home opens and the rest is served."""
-    author, other = Author(tmp_path / "book", 3), Author(tmp_path / "other", 4)
+    author, second_author = Author(tmp_path / "book", 3), Author(tmp_path / "other", 4)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        await other_book(ingest_deps, other.folder)
+        await other_book(ingest_deps, second_author.folder)
         author._change_a_line()
         await leave_half_done(ingest_deps, author)
     real = EdgeIndex._write
@@ -140,13 +140,13 @@ async def test_the_doctor_leaves_a_first_ingestion_alone(tmp_path: Path) -> None
     """A book that is being ingested for the first time is passed over, and said to be; the ingestion completes."""
     author = Author(tmp_path / "book", 5)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
-        seen: list[Finding] = []
+        all_findings: list[Finding] = []
         async for event_ in ingest(IngestRequest(folder=author.folder, book_id="book"), ingest_deps):
             if event_.kind != "finished":
-                seen += [one async for one in examine(ingest_deps, mend=True)]
+                all_findings += [finding async for finding in examine(ingest_deps, mend=True)]
 
-        assert {(one.kind, one.mended) for one in seen} == {("not examined", False)}
-        assert all("being ingested" in one.detail for one in seen)
+        assert {(finding.kind, finding.mended) for finding in all_findings} == {("not examined", False)}
+        assert all("being ingested" in finding.detail for finding in all_findings)
         assert await content(ingest_deps)
         assert await kinds(ingest_deps) == []
 
@@ -157,14 +157,14 @@ async def test_a_book_that_comes_while_the_doctor_looks_is_not_taken_for_a_stran
     """What the ledger did not know when the doctor began, but knows when it gets there, is left alone."""
     author = Author(tmp_path / "book", 6)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
-        real, begun = ingest_deps.ledger.books, []
+        real, calls = ingest_deps.ledger.books, []
 
         async def books():
-            found = await real()
-            if not begun:
-                begun.append(True)
+            books = await real()
+            if not calls:
+                calls.append(True)
                 await run(ingest_deps, author.folder)
-            return found
+            return books
 
         monkeypatch.setattr(ingest_deps.ledger, "books", books)
         assert await kinds(ingest_deps, mend=True) == []
@@ -231,9 +231,9 @@ async def test_a_lost_collection_of_an_earlier_embedder_stands_in_nobodys_way(
             await remove(ingest_deps.ledger, ingest_deps.collections, entry)
         else:
             if way == "doctor":
-                first = [one async for one in examine(ingest_deps, mend=True)]
-                assert any(one.book_id == "book" and not one.mended for one in first)
-                assert any("lectern ingest" in one.detail for one in first)
+                first = [finding async for finding in examine(ingest_deps, mend=True)]
+                assert any(finding.book_id == "book" and not finding.mended for finding in first)
+                assert any("lectern ingest" in finding.detail for finding in first)
             await run(ingest_deps, author.folder)
             assert await content(ingest_deps)
 
@@ -248,11 +248,11 @@ async def test_a_left_over_in_a_lost_collection_is_mended(tmp_path: Path) -> Non
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
         records = await ingest_deps.ledger.records("book", ingest_deps.collections.current.index.collection)
-        gone = await ingest_deps.ledger.intend("book", "test-gone-1", [])
+        intent_number = await ingest_deps.ledger.intend("book", "test-gone-1", [])
         [unsettled] = await ingest_deps.ledger.unsettled()
         rows = Intent(change=Change(put=(), drop=(), language="en"), records=tuple(records.values()), retired=())
         await ingest_deps.ledger.settle(replace(unsettled, intents=(rows,)))
-        await ingest_deps.ledger.forget(gone)
+        await ingest_deps.ledger.forget(intent_number)
         before = await content(ingest_deps)
 
         assert await findings(ingest_deps) == [("left-over collection", "book", False)]
@@ -301,10 +301,10 @@ async def test_an_index_that_cannot_list_its_books_is_a_finding(
 
 async def test_one_books_trouble_does_not_end_the_examination(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A book that cannot be examined is a finding, and the next one is examined."""
-    author, other = Author(tmp_path / "book", 11), Author(tmp_path / "other", 12)
+    author, second_author = Author(tmp_path / "book", 11), Author(tmp_path / "other", 12)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        await other_book(ingest_deps, other.folder)
+        await other_book(ingest_deps, second_author.folder)
         real = ingest_deps.ledger.records
 
         async def records(book_id: str, collection: str):
@@ -313,7 +313,7 @@ async def test_one_books_trouble_does_not_end_the_examination(tmp_path: Path, mo
             return await real(book_id, collection)
 
         monkeypatch.setattr(ingest_deps.ledger, "records", records)
-        stranger = (await held(ingest_deps))[0]
+        stranger = (await stored_chunks(ingest_deps))[0]
         ghost = replace(stranger.chunk, book_id="other", id="00000000-0000-5000-8000-000000000001")
         await tamper(ingest_deps, put=(IndexedChunk(stored=replace(stranger, chunk=ghost), vectors=([1.0] * 32,)),))
 
@@ -328,17 +328,19 @@ async def test_a_provider_that_is_down_costs_the_doctor_no_lesson(tmp_path: Path
     author = Author(tmp_path / "book", 13)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        first, second, *_ = await held(ingest_deps)
-        changed = replace(second, chunk=replace(second.chunk, page_title="Changed"))
-        await tamper(ingest_deps, put=(IndexedChunk(stored=changed, vectors=([1.0] * 32,)),), drop=(first.chunk.id,))
+        first, second, *_ = await stored_chunks(ingest_deps)
+        changed_chunk = replace(second, chunk=replace(second.chunk, page_title="Changed"))
+        await tamper(
+            ingest_deps, put=(IndexedChunk(stored=changed_chunk, vectors=([1.0] * 32,)),), drop=(first.chunk.id,)
+        )
         await ingest_deps.vectors.prune(set())
         before = await content(ingest_deps)
     async with open_ingest_parts(tmp_path / "home", FailingEmbedder()) as ingest_deps:
         records = await ingest_deps.ledger.records("book", ingest_deps.collections.current.index.collection)
-        found = [one async for one in examine(ingest_deps, mend=True)]
+        all_findings = [finding async for finding in examine(ingest_deps, mend=True)]
 
-        assert {(one.kind, one.mended) for one in found} == {("damaged lesson", False)}
-        assert all("is down" in one.detail for one in found)
+        assert {(finding.kind, finding.mended) for finding in all_findings} == {("damaged lesson", False)}
+        assert all("is down" in finding.detail for finding in all_findings)
         assert await content(ingest_deps) == before
         assert await ingest_deps.ledger.records("book", ingest_deps.collections.current.index.collection) == records
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
@@ -351,7 +353,7 @@ async def test_vectors_of_a_book_that_is_not_right_are_kept(tmp_path: Path) -> N
     author = Author(tmp_path / "book", 14)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        first, *_ = await held(ingest_deps)
+        first, *_ = await stored_chunks(ingest_deps)
         await tamper(ingest_deps, drop=(first.chunk.id,))
         away = author.folder.rename(tmp_path / "away")
         assert await findings(ingest_deps, mend=True) == [("damaged lesson", "book", False)]
@@ -369,7 +371,7 @@ async def test_an_emptied_folder_is_no_reason_to_take_lessons_away(tmp_path: Pat
     author = Author(tmp_path / "book", 15)
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:
         await run(ingest_deps, author.folder)
-        first, *_ = await held(ingest_deps)
+        first, *_ = await stored_chunks(ingest_deps)
         await tamper(ingest_deps, drop=(first.chunk.id,))
         before = await content(ingest_deps)
         shutil.rmtree(author.folder)
@@ -393,11 +395,11 @@ async def test_a_write_that_is_cancelled_is_not_remembered_wrongly(tmp_path: Pat
         number = await ingest_deps.ledger.intend("book", collection, [])
         [work] = await ingest_deps.ledger.unsettled()
         assert work.number == number
-        gone = Intent(change=Change(put=(), drop=(), language="en"), records=(), retired=names)
+        removal = Intent(change=Change(put=(), drop=(), language="en"), records=(), retired=names)
         deeds = {
             "remove": lambda: ingest_deps.ledger.remove_book("book"),
             "save": lambda: ingest_deps.ledger.save_book(replace(entry, source="/elsewhere")),
-            "settle": lambda: ingest_deps.ledger.settle(replace(work, intents=(gone,))),
+            "settle": lambda: ingest_deps.ledger.settle(replace(work, intents=(removal,))),
         }
         await ingest_deps.ledger.books()  # remembered
         task = asyncio.ensure_future(deeds[deed]())
@@ -440,8 +442,8 @@ async def test_a_book_of_another_schema_opens_and_can_be_recreated(tmp_path: Pat
             index = ingest_deps.collections.current.index
             assert await index.read(lambda view, where=where: view.count(where)) == entry.total_chunks
             await ingest_deps.collections.verify(entry)
-            [one] = [one async for one in examine(ingest_deps, mend=True)]
-            assert (one.kind, one.mended, "--mode recreate" in one.detail) == ("not examined", False, True)
+            [finding] = [item async for item in examine(ingest_deps, mend=True)]
+            assert (finding.kind, finding.mended, "--mode recreate" in finding.detail) == ("not examined", False, True)
 
             await run(ingest_deps, author.folder, "recreate")
             assert await kinds(ingest_deps) == []

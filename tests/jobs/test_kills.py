@@ -47,10 +47,10 @@ def test_a_job_survives_its_process_at_every_instant(tmp_path: Path, name: str) 
             assert (record.job.job_id, record.job.status) == (1, "completed")
             assert record.attempts == (1 if name in {"jobs.added", "jobs.ended"} else 2)
             await agreement(ingest_deps)
-            ours = await content(ingest_deps)
+            actual = await content(ingest_deps)
         async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
             await run(ingest_deps, author.folder)
-            assert ours == await content(ingest_deps)
+            assert actual == await content(ingest_deps)
 
     assert in_child(lambda: carry(kill=name)) == signal.SIGKILL
     assert in_child(lambda: carry(kill=None)) == 0

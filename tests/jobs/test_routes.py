@@ -45,16 +45,16 @@ class Site:
     def follow(self, job_id: int, last: str | None = None, most: int = 10_000) -> list[Event]:
         """A job's events, to its end or to a number of them."""
         headers = {"Last-Event-ID": last} if last else {}
-        seen: list[Event] = []
+        received_events: list[Event] = []
         with self.web.stream("GET", f"/ingestions/{job_id}/events", headers=headers) as stream:
             assert stream.status_code == 200, stream.read()
             for event in events(stream.iter_lines()):
-                seen.append(event)
-                if len(seen) == most:
+                received_events.append(event)
+                if len(received_events) == most:
                     break
-        return seen
+        return received_events
 
-    def ended(self, job_id: int) -> dict:
+    def wait_for_end(self, job_id: int) -> dict:
         """The job once it has ended."""
         self.follow(job_id)
         return self.web.get(f"/ingestions/{job_id}").json()
@@ -93,12 +93,12 @@ def test_a_book_is_planned_ingested_and_followed(site: Site) -> None:
     assert (started.status_code, started.headers["location"]) == (202, f"/ingestions/{job['job_id']}")
     assert job["status"] == "queued"
     assert job["started_at"] is None
-    seen = site.follow(job["job_id"])
-    assert [event.name for event in seen] == ["planned", *["progress"] * (len(seen) - 2), "finished"]
-    assert seen[0].body["files"] == {"new": 7, "modified": 0, "moved": 0, "deleted": 0, "unchanged": 0}
-    done = site.web.get(f"/ingestions/{job['job_id']}").json()
-    assert seen[-1].body["job"] == done
-    assert (done["status"], done["files_processed"], done["chunks_created"]) == (
+    events = site.follow(job["job_id"])
+    assert [event.name for event in events] == ["planned", *["progress"] * (len(events) - 2), "finished"]
+    assert events[0].body["files"] == {"new": 7, "modified": 0, "moved": 0, "deleted": 0, "unchanged": 0}
+    job_report = site.web.get(f"/ingestions/{job['job_id']}").json()
+    assert events[-1].body["job"] == job_report
+    assert (job_report["status"], job_report["files_processed"], job_report["chunks_created"]) == (
         "completed",
         7,
         plan.json()["chunks"]["add"],
@@ -136,7 +136,7 @@ def test_the_wrong_folder_fails_the_job_and_says_so(site: Site) -> None:
     """Another book's folder under this name: the job is failed, its last event is an error, nothing is changed."""
     job_id = site.start("robots", source="zoo").json()["job_id"]
     last = site.follow(job_id)[-1]
-    job = site.ended(job_id)
+    job = site.wait_for_end(job_id)
 
     assert (last.name, job["status"]) == ("error", "failed")
     assert last.body["detail"] == job["error_message"]
@@ -148,15 +148,15 @@ def test_idempotency_and_conflicts(site: Site) -> None:
     """One key, one job; other words under it are refused; while a job runs another request on the book is a 409."""
     headers = {"Idempotency-Key": "once"}
     first = site.start("arms", source="arms", headers=headers).json()
-    other = site.start("arms", source="arms", mode="recreate")
+    second_job = site.start("arms", source="arms", mode="recreate")
     again = site.start("arms", source="arms", headers=headers)
 
     assert (again.status_code, again.json()["job_id"]) == (202, first["job_id"])
     mismatch = site.start("arms", source="arms", mode="full", headers=headers)
     assert (mismatch.status_code, mismatch.json()["field"]) == (422, "Idempotency-Key")
-    assert other.status_code == 409
-    assert f"job {first['job_id']} " in other.json()["detail"]
-    assert site.ended(first["job_id"])["status"] == "completed"
+    assert second_job.status_code == 409
+    assert f"job {first['job_id']} " in second_job.json()["detail"]
+    assert site.wait_for_end(first["job_id"])["status"] == "completed"
     assert site.start("arms", source="arms", headers=headers).json()["job_id"] == first["job_id"]
 
 
@@ -169,7 +169,7 @@ def test_a_cancelled_job_stays_cancelled(site: Site) -> None:
     assert (cancelled.status_code, job["status"]) == (200, "cancelled")
     assert site.web.post(f"/ingestions/{job_id}/cancel").json() == job
     assert site.follow(job_id)[-1].body["job"]["status"] == "cancelled"
-    assert site.ended(site.start("robots").json()["job_id"])["status"] == "completed"
+    assert site.wait_for_end(site.start("robots").json()["job_id"])["status"] == "completed"
 
 
 def test_lists_are_paged_and_unknown_jobs_unknown(site: Site) -> None:
@@ -197,15 +197,15 @@ def test_the_terminal_sees_and_starts_the_same_jobs(site: Site) -> None:
     """`lectern ingest` through the server is a job like any other; `jobs` lists, shows, starts and cancels."""
     ingested = json.loads(lectern("ingest", str(site.books / "arms"), "--json", home=site.home).stdout)
     listed = json.loads(lectern("jobs", "list", "--json", "--limit", "3", home=site.home).stdout)
-    shown = lectern("jobs", "show", str(ingested["job_id"]), home=site.home).stdout
+    result = lectern("jobs", "show", str(ingested["job_id"]), home=site.home).stdout
     started = json.loads(lectern("jobs", "start", "arms", "--mode", "full", "--json", home=site.home).stdout)
-    site.ended(started["job_id"])
-    ended = json.loads(lectern("jobs", "cancel", str(started["job_id"]), "--json", home=site.home).stdout)
+    site.wait_for_end(started["job_id"])
+    cancelled_job = json.loads(lectern("jobs", "cancel", str(started["job_id"]), "--json", home=site.home).stdout)
 
     assert listed[0]["job_id"] == ingested["job_id"]
-    assert "completed" in shown
+    assert "completed" in result
     assert started["mode"] == "full"
-    assert ended["status"] == "completed"
+    assert cancelled_job["status"] == "completed"
     unknown = lectern("jobs", "show", "99999", home=site.home, check=False)
     assert (unknown.returncode, "no job 99999" in unknown.stderr) == (2, True)
 
@@ -219,8 +219,8 @@ def test_another_keys_books_and_jobs_are_not_there(tmp_path: Path) -> None:
         lectern("ingest", str(books / name), home=home)
     keys = {}
     for name, options in {"mine": ["--book", "mine", "--right", "ingest"], "reader": ["--right", "read"]}.items():
-        made = lectern("keys", "create", "--name", name, *options, "--json", home=home).stdout
-        keys[name] = {"X-API-Key": re.search(r"lk_\w+|[\w-]+_\w+_\w+", made).group()}
+        key_json = lectern("keys", "create", "--name", name, *options, "--json", home=home).stdout
+        keys[name] = {"X-API-Key": re.search(r"lk_\w+|[\w-]+_\w+_\w+", key_json).group()}
     with (
         serving([LECTERN, "serve", "--port", "0"], env=environment(home, books)) as address,
         httpx.Client(base_url=address, timeout=MAX_WAIT_SECONDS, headers=keys["mine"]) as web,
@@ -254,7 +254,7 @@ def doomed(home: Path, books: Path) -> Iterator[tuple[subprocess.Popen[str], Sit
     )
     try:
         assert process.stdout is not None
-        address = next(found for line in process.stdout if (found := re.search(r"http://[^/\s]+", line))).group()
+        address = next(match for line in process.stdout if (match := re.search(r"http://[^/\s]+", line))).group()
         with Site(address, home, books) as site:
             yield process, site
     finally:
@@ -265,7 +265,7 @@ def doomed(home: Path, books: Path) -> Iterator[tuple[subprocess.Popen[str], Sit
 def workers_of(pid: int) -> list[int]:
     """The processes that a server spawned."""
     lists = Path(f"/proc/{pid}/task").glob("*/children")  # a child belongs to the thread that spawned it
-    return [int(child) for one in lists for child in one.read_text().split()]
+    return [int(child) for child_list in lists for child in child_list.read_text().split()]
 
 
 def _command(pid: int) -> str:
@@ -289,7 +289,7 @@ def test_a_killed_server_leaves_its_job_to_the_next(tmp_path: Path) -> None:
     assert (waiting["status"], waiting["attempts"]) == ("queued", 1)
 
     with doomed(home, books) as (_, site):
-        job = site.ended(job_id)
+        job = site.wait_for_end(job_id)
         assert site.follow(job_id, halfway.id)[0].name == "planned"  # of the new attempt, from its beginning
     assert (job["status"], job["attempts"]) == ("completed", 2)
     assert 0 < job["files_skipped"] < job["files_discovered"]
@@ -307,17 +307,17 @@ def test_a_job_whose_worker_is_killed_fails_and_the_server_goes_on(tmp_path: Pat
     with doomed(home, books) as (process, site):
         job_id = site.start("long", source="long").json()["job_id"]
         site.follow(job_id, most=1)
-        (worker,) = [one for one in workers_of(process.pid) if "spawn_main" in _command(one)]
+        (worker,) = [worker for worker in workers_of(process.pid) if "spawn_main" in _command(worker)]
         os.kill(worker, signal.SIGSTOP)
         time.sleep(1)  # by now the server waits for a step of its; killed between two, it would only be replaced
         os.kill(worker, signal.SIGKILL)
-        job = site.ended(job_id)
+        job = site.wait_for_end(job_id)
         assert (job["status"], "ended unexpectedly" in job["error_message"]) == ("failed", True)
         assert site.web.get("/health/ready").status_code == 200
 
         job_id = site.start("long", source="long").json()["job_id"]
         site.follow(job_id, most=1)
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 20
+        start_time = time.monotonic()
+    assert time.monotonic() - start_time < 20
     laid = json.loads(lectern("jobs", "show", str(job_id), "--json", home=home).stdout)
     assert (laid["status"], laid["attempts"]) == ("queued", 0)

@@ -59,7 +59,7 @@ class Room:
         self.engine = ingest_deps.ledger._engine
         self.jobs = Jobs(self.ingest_deps, SqlJobs(self.engine), rules)
 
-    async def ended(self, record: JobRecord) -> JobRecord:
+    async def wait_for_end(self, record: JobRecord) -> JobRecord:
         """The job once it has ended."""
         self.worker.go.set()
         live = self.jobs.live(record.job.job_id)
@@ -72,11 +72,11 @@ class Room:
 async def room(home: Path, *, serving: bool = True, roots: tuple[Path, ...] = ()) -> AsyncIterator[Room]:
     """Jobs below this folder, as a server or a command has them."""
     async with open_ingest_parts(home) as ingest_deps:
-        made = Room(ingest_deps, JobRules(serving=serving, roots=roots))
+        room = Room(ingest_deps, JobRules(serving=serving, roots=roots))
         try:
-            yield made
+            yield room
         finally:
-            await made.jobs.close()
+            await room.jobs.close()
 
 
 @pytest.fixture
@@ -100,17 +100,17 @@ async def fresh(folder: Path, author: Author) -> list:
 async def test_the_same_request_gets_the_job_that_is_under_way(tmp_path: Path, author: Author) -> None:
     """Ten at once are one job; another request on the book is told which job is in the way; then the book is free."""
     async with room(tmp_path / "home") as here:
-        asked = [here.jobs.start(order(author), owner="mine") for _ in range(10)]
-        numbers = {record.job.job_id for record in await asyncio.gather(*asked)}
+        starts = [here.jobs.start(order(author), owner="mine") for _ in range(10)]
+        numbers = {record.job.job_id for record in await asyncio.gather(*starts)}
         assert len(numbers) == 1
         with pytest.raises(Busy, match=rf"job {numbers.pop()} \(incremental\)"):
             await here.jobs.start(order(author, mode="full"), owner="mine")
-        record = await here.ended(await here.jobs.start(order(author), owner="yours"))
+        record = await here.wait_for_end(await here.jobs.start(order(author), owner="yours"))
         assert (record.job.status, record.attempts) == ("completed", 1)
 
         again = await here.jobs.start(order(author, mode="full"), owner="mine")
         assert again.job.job_id > record.job.job_id
-        assert (await here.ended(again)).job.status == "completed"
+        assert (await here.wait_for_end(again)).job.status == "completed"
         await agreement(here.ingest_deps)
 
 
@@ -118,19 +118,19 @@ async def test_whoever_hears_of_the_end_finds_it_written_and_the_book_free(
     tmp_path: Path, author: Author, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the very moment of the last event nobody is alone with the book any more, and the record has its end."""
-    seen: list[tuple[str, bool]] = []
+    states: list[tuple[str, bool]] = []
     publish = LiveJob.publish
 
     def watched(live: LiveJob, event: LiveEvent) -> None:
-        seen.append((event.kind, here.ingest_deps.locks.holds_any))
+        states.append((event.kind, here.ingest_deps.locks.holds_any))
         publish(live, event)
 
     async with room(tmp_path / "home") as here:
         monkeypatch.setattr(LiveJob, "publish", watched)
-        await here.ended(await here.jobs.start(order(author), owner="mine"))
+        await here.wait_for_end(await here.jobs.start(order(author), owner="mine"))
 
-        assert seen[0] == ("planned", True)
-        assert seen[-1] == ("finished", False)
+        assert states[0] == ("planned", True)
+        assert states[-1] == ("finished", False)
 
 
 async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: Author) -> None:
@@ -146,25 +146,29 @@ async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: A
         await agreement(here.ingest_deps)
         assert (await here.jobs.cancel(record.job.job_id, None)).job == cancelled.job
 
-        done = await here.ended(await here.jobs.start(order(author), owner="mine"))
-        assert done.job.files_skipped == cancelled.job.files_processed
+        finished_job = await here.wait_for_end(await here.jobs.start(order(author), owner="mine"))
+        assert finished_job.job.files_skipped == cancelled.job.files_processed
         assert await content(here.ingest_deps) == await fresh(tmp_path / "fresh", author)
 
 
 async def test_one_job_works_and_the_others_wait(tmp_path: Path, author: Author) -> None:
     """A second book is queued behind the first, can be cancelled there, and holds its book meanwhile."""
-    other = Author(tmp_path / "books" / "other", 6)
+    second_author = Author(tmp_path / "books" / "other", 6)
     async with room(tmp_path / "home") as here:
         first = await here.jobs.start(order(author), owner="mine")
         await here.worker.middle.wait()
-        waiting = await here.jobs.start(order(other, book_id="other"), owner="mine")
+        waiting = await here.jobs.start(order(second_author, book_id="other"), owner="mine")
         assert (await here.jobs.record(waiting.job.job_id, None)).job.status == "queued"
         with pytest.raises(Busy):
             async with here.ingest_deps.locks.hold("other"):
                 pass
-        ended = await here.jobs.cancel(waiting.job.job_id, None)
-        assert (ended.job.status, ended.job.started_at, ended.attempts) == ("cancelled", None, 0)
-        assert (await here.ended(first)).job.status == "completed"
+        cancelled_job = await here.jobs.cancel(waiting.job.job_id, None)
+        assert (cancelled_job.job.status, cancelled_job.job.started_at, cancelled_job.attempts) == (
+            "cancelled",
+            None,
+            0,
+        )
+        assert (await here.wait_for_end(first)).job.status == "completed"
 
 
 async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_path: Path, author: Author) -> None:
@@ -181,8 +185,12 @@ async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_pat
             await here.jobs.start(order(author, book_id="x"), owner="mine")
     async with room(tmp_path / "home") as there:
         await there.jobs.adopt_orphans()
-        done = await there.ended(laid)
-        assert (done.job.status, done.attempts, done.job.queued_at) == ("completed", 1, record.job.queued_at)
+        finished_job = await there.wait_for_end(laid)
+        assert (finished_job.job.status, finished_job.attempts, finished_job.job.queued_at) == (
+            "completed",
+            1,
+            record.job.queued_at,
+        )
         again = there.jobs.live(record.job.job_id)
         assert again.place_of(live.id_of(2)) == 0  # an event of the attempt that was laid down
         assert again.place_of(again.id_of(2)) == 2
@@ -192,8 +200,8 @@ async def test_a_stopping_server_lays_its_jobs_down_and_the_next_goes_on(tmp_pat
 async def dead(here: Room, author: Author, **row: object) -> JobRecord:
     """A job whose process was killed, as it stands in the table."""
     origin = row.pop("origin", "server")
-    asked = row.pop("order", order(author))
-    record = await here.jobs.records.add(asked, owner="mine", origin=origin)
+    job_order = row.pop("order", order(author))
+    record = await here.jobs.records.add(job_order, owner="mine", origin=origin)
     async with here.engine.begin() as connection:
         values = {"status": "running", "attempts": 1, **row}
         await connection.execute(update(rows).where(rows.c.job_id == record.job.job_id).values(**values))
@@ -204,13 +212,13 @@ async def test_a_dead_servers_job_is_taken_up_by_whoever_meets_it(tmp_path: Path
     """At the next start, or when the same is asked for; another request is told that it goes on now."""
     async with room(tmp_path / "home") as here:
         killed = await dead(here, author)
-        asked = await here.jobs.start(order(author), owner="yours")
-        assert asked.job.job_id == killed.job.job_id
-        assert (await here.ended(asked)).attempts == 2
+        queued = await here.jobs.start(order(author), owner="yours")
+        assert queued.job.job_id == killed.job.job_id
+        assert (await here.wait_for_end(queued)).attempts == 2
         killed = await dead(here, author, status="queued", attempts=0)
         with pytest.raises(Busy, match=f"job {killed.job.job_id} "):
             await here.jobs.start(order(author, mode="recreate"), owner="yours")
-        assert (await here.ended(killed)).job.status == "completed"
+        assert (await here.wait_for_end(killed)).job.status == "completed"
 
 
 async def test_a_poison_job_does_not_loop(tmp_path: Path, author: Author) -> None:
@@ -229,14 +237,14 @@ async def test_a_poison_job_does_not_loop(tmp_path: Path, author: Author) -> Non
 async def test_what_else_becomes_of_a_job_without_a_process(tmp_path: Path, author: Author) -> None:
     """A wanted end comes true, a command's job is failed, and a folder that is no longer allowed is not read."""
     async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
-        wanted = await dead(here, author, cancelling=1)
+        cancelling = await dead(here, author, cancelling=1)
         command = await dead(here, author, origin="terminal")
-        sent = order(author, folder="/srv/elsewhere", source="elsewhere", bound=True)
-        forbidden = await dead(here, author, order=sent)
+        job_order = order(author, folder="/srv/elsewhere", source="elsewhere", bound=True)
+        forbidden = await dead(here, author, order=job_order)
         await here.jobs.adopt_orphans()
-        ends = [await here.jobs.record(one.job.job_id, None) for one in (wanted, command, forbidden)]
+        ends = [await here.jobs.record(record.job.job_id, None) for record in (cancelling, command, forbidden)]
 
-        assert [one.job.status for one in ends] == ["cancelled", "failed", "failed"]
+        assert [record.job.status for record in ends] == ["cancelled", "failed", "failed"]
         assert "ingest again" in ends[1].job.error_message
         assert "LECTERN_BOOKS" in ends[2].job.error_message
 
@@ -247,11 +255,11 @@ async def test_a_command_leaves_a_dead_servers_job_to_the_next_server(tmp_path: 
         here.worker.go.set()
         killed = await dead(here, author)
         kinds = [e.kind async for e in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
-        left, own = await here.jobs.page(books=None, limit=9, before=None)
+        remaining, own_jobs = await here.jobs.page(books=None, limit=9, before=None)
 
         assert (kinds[0], kinds[-1]) == ("planned", "finished")
-        assert (own.job.job_id, own.job.status) == (killed.job.job_id, "queued")
-        assert (left.origin, left.job.status, left.attempts) == ("terminal", "completed", 1)
+        assert (own_jobs.job.job_id, own_jobs.job.status) == (killed.job.job_id, "queued")
+        assert (remaining.origin, remaining.job.status, remaining.attempts) == ("terminal", "completed", 1)
 
 
 async def test_a_command_that_is_broken_off_cancels_its_job(tmp_path: Path, author: Author) -> None:
@@ -288,12 +296,12 @@ async def test_a_failure_is_in_the_record_and_says_nothing_of_the_machine(tmp_pa
     async with room(tmp_path / "home", roots=(tmp_path,)) as here:
         empty = tmp_path / "books" / "empty"
         empty.mkdir()
-        sent = await here.jobs.order("e", "books/empty", "full", replace=False, readable=None)
-        record = await here.ended(await here.jobs.start(sent, owner="mine"))
-        shown = IngestionJob.of(record).error_message
+        job_order = await here.jobs.order("e", "books/empty", "full", replace=False, readable=None)
+        record = await here.wait_for_end(await here.jobs.start(job_order, owner="mine"))
+        message = IngestionJob.of(record).error_message
         assert record.job.status == "failed"
-        assert "'books/empty'" in shown
-        assert str(tmp_path) not in shown
+        assert "'books/empty'" in message
+        assert str(tmp_path) not in message
 
         def broken(name: str) -> None:
             if name == "ingest.embedded":
@@ -301,7 +309,7 @@ async def test_a_failure_is_in_the_record_and_says_nothing_of_the_machine(tmp_pa
 
         failpoints.listen(broken)
         try:
-            record = await here.ended(await here.jobs.start(order(author), owner="mine"))
+            record = await here.wait_for_end(await here.jobs.start(order(author), owner="mine"))
         finally:
             failpoints.listen(None)
         assert record.job.status == "failed"
@@ -314,7 +322,7 @@ async def test_a_key_of_a_request_means_one_job(tmp_path: Path, author: Author) 
     async with room(tmp_path / "home") as here:
         here.worker.go.set()
         first = await here.jobs.start(order(author), owner="mine", key="k")
-        await here.ended(first)
+        await here.wait_for_end(first)
     async with room(tmp_path / "home") as there:
         again = await there.jobs.start(order(author), owner="mine", key="k")
         assert (again.job.job_id, again.job.status) == (first.job.job_id, "completed")
@@ -326,16 +334,16 @@ async def test_a_key_of_a_request_means_one_job(tmp_path: Path, author: Author) 
 async def test_the_key_of_a_request_that_joined_is_kept(tmp_path: Path, author: Author) -> None:
     """Whoever got a job that was under way gets the same one again with the same key, after its end and a restart, too;
     other words under it are refused."""
-    named = order(author, source="book")
+    named_order = order(author, source="book")
     async with room(tmp_path / "home") as here:
         first = await here.jobs.start(order(author), owner="mine")
-        joined = await asyncio.gather(*(here.jobs.start(named, owner="yours", key="k") for _ in range(3)))
-        assert {one.job.job_id for one in joined} == {first.job.job_id}
+        joined = await asyncio.gather(*(here.jobs.start(named_order, owner="yours", key="k") for _ in range(3)))
+        assert {record.job.job_id for record in joined} == {first.job.job_id}
         with pytest.raises(BadInput, match="Idempotency-Key"):
             await here.jobs.start(order(author), owner="yours", key="k")
-        await here.ended(first)
+        await here.wait_for_end(first)
     async with room(tmp_path / "home") as there:
-        again = await there.jobs.start(named, owner="yours", key="k")
+        again = await there.jobs.start(named_order, owner="yours", key="k")
         assert (again.job.job_id, again.job.status) == (first.job.job_id, "completed")
         with pytest.raises(BadInput, match="Idempotency-Key"):
             await there.jobs.start(order(author, source="book", mode="full"), owner="yours", key="k")
@@ -358,9 +366,9 @@ async def test_jobs_and_books_of_others_are_unknown(tmp_path: Path, author: Auth
             await here.jobs.order("new", None, "full", replace=False, readable=None)
         with pytest.raises(BadInput, match="no book id"):
             await here.jobs.order("A B", None, "full", replace=False, readable=None)
-        await here.ended(record)
-        known = await here.jobs.order("book", None, "full", replace=False, readable=frozenset({"book"}))
-        assert known.folder == str(author.folder.resolve())
+        await here.wait_for_end(record)
+        known_order = await here.jobs.order("book", None, "full", replace=False, readable=frozenset({"book"}))
+        assert known_order.folder == str(author.folder.resolve())
 
 
 async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, author: Author) -> None:
@@ -368,7 +376,9 @@ async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, auth
     asked for nor when a job is taken up; it stays readable, and the operator may still ingest it."""
     roots, ask = (author.folder.parent,), {"readable": None, "replace": False}
     async with room(tmp_path / "home", roots=roots) as here:
-        await here.ended(await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine"))
+        await here.wait_for_end(
+            await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine")
+        )
         again = await here.jobs.order("book", None, "full", **ask)
         assert (again.folder, again.bound) == (str(author.folder.resolve()), True)
         killed = await dead(here, author, order=again)
@@ -386,8 +396,8 @@ async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, auth
         assert not await there.jobs.may_read(entry)
         assert await content(there.ingest_deps) == await fresh(tmp_path / "fresh", author)
         there.worker.go.set()
-        own = [e async for e in there.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
-        assert own[-1].job.status == "completed"
+        job_events = [e async for e in there.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book"))]
+        assert job_events[-1].job.status == "completed"
         assert (
             await there.ingest_deps.ledger.book("book")
         ).bound  # an ingestion like that is no word about who may ask
@@ -400,14 +410,18 @@ async def test_what_the_operator_ingested_may_always_be_read_again(tmp_path: Pat
         here.worker.go.set()
         async for _ in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book")):
             pass
-        await here.ended(await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine"))
-        await here.ended(await here.jobs.start(await here.jobs.order("other", "book", "full", **ask), owner="mine"))
-        moved = shutil.copytree(author.folder, tmp_path / "moved")
-        async for _ in here.jobs.ingesting(IngestRequest(folder=moved, book_id="other")):
+        await here.wait_for_end(
+            await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine")
+        )
+        await here.wait_for_end(
+            await here.jobs.start(await here.jobs.order("other", "book", "full", **ask), owner="mine")
+        )
+        moved_folder = shutil.copytree(author.folder, tmp_path / "moved")
+        async for _ in here.jobs.ingesting(IngestRequest(folder=moved_folder, book_id="other")):
             pass
     async with room(tmp_path / "home") as there:
         assert (await there.jobs.order("book", None, "full", **ask)).folder == str(author.folder.resolve())
-        assert (await there.jobs.order("other", None, "full", **ask)).folder == str(moved.resolve())
+        assert (await there.jobs.order("other", None, "full", **ask)).folder == str(moved_folder.resolve())
 
 
 async def test_a_server_takes_on_so_many_and_no_more(
@@ -430,8 +444,8 @@ async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path
     carried: list[str] = []
     async with (
         open_ingest_parts(tmp_path / "home") as ingest_deps,
-        open_database(url) as mine,
-        open_database(url) as yours,
+        open_database(url) as first_database,
+        open_database(url) as second_database,
     ):
 
         class Ledger:
@@ -453,8 +467,8 @@ async def test_a_start_leaves_what_another_process_is_doing_to_it(tmp_path: Path
 
         await run(ingest_deps, Author(tmp_path / "book", 1).folder)
         (entry,) = await ingest_deps.ledger.books()
-        collections, there = Collections(), SqlBookLocks(yours)
-        async with SqlBookLocks(mine).hold("book"):
+        collections, there = Collections(), SqlBookLocks(second_database)
+        async with SqlBookLocks(first_database).hold("book"):
             await recover_all(Ledger(), collections, there)
             await verify_all(Ledger(), collections, there)
             assert (carried, collections.trusted) == (["looked", "looked"], ["book"])  # looked, and left it alone
@@ -468,15 +482,19 @@ async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postg
     author = Author(tmp_path / "book", 3)
     url = await new_postgres_database(postgres_address)
     async with (
-        open_database(url) as mine,
-        open_database(url) as yours,
-        open_ingest_parts(tmp_path / "a") as one,
+        open_database(url) as first_database,
+        open_database(url) as second_database,
+        open_ingest_parts(tmp_path / "a") as first_deps,
         open_ingest_parts(tmp_path / "b") as two,
     ):
         worker = SlowBench()
         rules = JobRules(serving=True, shared=True)
-        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), worker=worker), SqlJobs(mine), rules)
-        there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(yours)), SqlJobs(yours), rules)
+        here = Jobs(
+            dataclasses.replace(first_deps, locks=SqlBookLocks(first_database), worker=worker),
+            SqlJobs(first_database),
+            rules,
+        )
+        there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(second_database)), SqlJobs(second_database), rules)
         record = await here.start(order(author), owner="mine")
         assert (await there.start(order(author), owner="mine")).job.job_id == record.job.job_id
         assert there.live(record.job.job_id) is None
@@ -485,9 +503,9 @@ async def test_processes_on_one_database_agree_about_a_job(tmp_path: Path, postg
         await there.adopt_orphans()
         assert there.live(record.job.job_id) is None
         await worker.middle.wait()
-        asked = time.monotonic()
+        start_time = time.monotonic()
         assert (await there.cancel(record.job.job_id, None)).job.status == "cancelled"
-        assert time.monotonic() - asked < 2  # though it was in the middle of a step, and nothing had changed
+        assert time.monotonic() - start_time < 2  # though it was in the middle of a step, and nothing had changed
         second = await here.start(order(author), owner="mine")
         await here.close()
         assert (await there.record(second.job.job_id, None)).job.status == "queued"
@@ -499,14 +517,18 @@ async def test_a_job_that_waits_its_turn_hears_of_its_end_too(tmp_path: Path, po
     """It has written nothing down since it was queued, and all the same another process can end it."""
     author, url = Author(tmp_path / "book", 3), await new_postgres_database(postgres_address)
     async with (
-        open_database(url) as mine,
-        open_database(url) as yours,
-        open_ingest_parts(tmp_path / "a") as one,
+        open_database(url) as first_database,
+        open_database(url) as second_database,
+        open_ingest_parts(tmp_path / "a") as first_deps,
         open_ingest_parts(tmp_path / "b") as two,
     ):
         rules, worker = JobRules(serving=True, shared=True), SlowBench()
-        here = Jobs(dataclasses.replace(one, locks=SqlBookLocks(mine), worker=worker), SqlJobs(mine), rules)
-        there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(yours)), SqlJobs(yours), rules)
+        here = Jobs(
+            dataclasses.replace(first_deps, locks=SqlBookLocks(first_database), worker=worker),
+            SqlJobs(first_database),
+            rules,
+        )
+        there = Jobs(dataclasses.replace(two, locks=SqlBookLocks(second_database)), SqlJobs(second_database), rules)
         await here.start(order(author), owner="mine")
         await worker.middle.wait()
         waiting = await here.start(order(author, book_id="other"), owner="mine")

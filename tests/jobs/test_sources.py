@@ -48,10 +48,10 @@ def roots(ground: Path) -> tuple[Path, ...]:
 )
 def test_what_lies_below_is_found(ground: Path, source: str, leads_to: str) -> None:
     """Absolute or relative, by whatever link: the folder itself, with every link followed."""
-    found = allowed_folder(source.format(ground=ground), roots(ground))
+    folder = allowed_folder(source.format(ground=ground), roots(ground))
 
-    assert found == (ground / leads_to).resolve()
-    assert still_allowed(str(found), roots(ground))
+    assert folder == (ground / leads_to).resolve()
+    assert still_allowed(str(folder), roots(ground))
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_what_lies_below_is_found(ground: Path, source: str, leads_to: str) -> N
 )
 def test_what_does_not_is_refused_alike(ground: Path, source: str) -> None:
     """Tricks and honest mistakes get one answer, whether there is something at the other end or not."""
-    asked = source.format(ground=ground)
+    source_text = source.format(ground=ground)
     with pytest.raises(BadInput) as refused:
-        allowed_folder(asked, roots(ground))
+        allowed_folder(source_text, roots(ground))
 
     assert refused.value.field == "source"
     assert "is no folder below those that books may be read from" in str(refused.value)
-    assert str(ground) not in str(refused.value).replace(repr(asked), "")
+    assert str(ground) not in str(refused.value).replace(repr(source_text), "")
 
 
 def test_nothing_is_allowed_by_default(ground: Path) -> None:

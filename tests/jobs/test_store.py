@@ -35,14 +35,14 @@ async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         yield engine
 
 
-async def added(log: SqlJobs, order: JobOrder = ORDER, **more) -> JobRecord:
+async def add_job(log: SqlJobs, order: JobOrder = ORDER, **more) -> JobRecord:
     """One more job."""
     record = await log.add(order, owner="mine", origin="server", **more)
     assert record is not None
     return record
 
 
-def ended(record: JobRecord, status: str = "completed") -> IngestionJob:
+def end_job(record: JobRecord, status: str = "completed") -> IngestionJob:
     """The job with a report."""
     problems = (
         Problem(file="a.md", line=3, message="odd", severity="warning"),
@@ -67,25 +67,25 @@ def ended(record: JobRecord, status: str = "completed") -> IngestionJob:
 async def test_a_job_comes_back_as_it_was_written(engine: AsyncEngine) -> None:
     """Order, report and every warning survive the database; numbers increase."""
     log = SqlJobs(engine)
-    first, second = await added(log), await added(log)
+    first, second = await add_job(log), await add_job(log)
     assert second.job.job_id > first.job.job_id
     assert await log.record(first.job.job_id) == first
 
     assert await log.begin(first.job.job_id) == 1
-    await log.end(ended(first))
+    await log.end(end_job(first))
     read = await log.record(first.job.job_id)
 
     assert read is not None
-    assert (read.job, read.order, read.attempts) == (ended(first), ORDER, 1)
+    assert (read.job, read.order, read.attempts) == (end_job(first), ORDER, 1)
     assert await log.record(10_000) is None
 
 
 async def test_an_ended_job_stays_as_it_ended(engine: AsyncEngine) -> None:
     """Whoever comes late, to note, end, begin or put back, changes nothing."""
     log = SqlJobs(engine)
-    record = await added(log)
-    await log.end(ended(record, "cancelled"))
-    await log.end(ended(record, "completed"))
+    record = await add_job(log)
+    await log.end(end_job(record, "cancelled"))
+    await log.end(end_job(record, "completed"))
     await log.note(record.job)
     await log.put_back(record.job.job_id, uncounted=True)
     await log.ask_to_end(record.job.job_id)
@@ -99,7 +99,7 @@ async def test_an_ended_job_stays_as_it_ended(engine: AsyncEngine) -> None:
 async def test_attempts_are_counted_and_a_graceful_stop_takes_its_own_back(engine: AsyncEngine) -> None:
     """A kill leaves the count, a stop does not; a job that waits again has not started."""
     log = SqlJobs(engine)
-    record = await added(log)
+    record = await add_job(log)
     job_id = record.job.job_id
     await log.begin(job_id)
     assert await log.begin(job_id) == 2
@@ -115,43 +115,43 @@ async def test_an_idempotency_key_names_one_job_of_its_owner(engine: AsyncEngine
     """The second with a key is refused and the first found, ten at once included; another owner's key is another."""
     log = SqlJobs(engine)
     tries = await asyncio.gather(*(log.add(ORDER, owner="mine", origin="server", key="k") for _ in range(10)))
-    (made,) = [one for one in tries if one is not None]
-    other = await log.add(ORDER, owner="yours", origin="server", key="k")
+    (record,) = [attempt for attempt in tries if attempt is not None]
+    other_record = await log.add(ORDER, owner="yours", origin="server", key="k")
 
-    assert other is not None
-    assert await log.keyed("mine", "k") == (made, ORDER)
+    assert other_record is not None
+    assert await log.keyed("mine", "k") == (record, ORDER)
     assert await log.keyed("nobody", "k") is None
 
 
 async def test_a_key_of_a_request_that_joined_names_the_job(engine: AsyncEngine) -> None:
     """It is kept with its own words, once for each owner, and a key that began a job cannot join another."""
     log = SqlJobs(engine)
-    made = await log.add(ORDER, owner="mine", origin="server", key="first")
-    assert made is not None
-    named = dataclasses.replace(ORDER, source="named")
+    record = await log.add(ORDER, owner="mine", origin="server", key="first")
+    assert record is not None
+    named_order = dataclasses.replace(ORDER, source="named")
     tries = await asyncio.gather(
-        *(log.join(named, owner="mine", key="second", job_id=made.job.job_id) for _ in range(5))
+        *(log.join(named_order, owner="mine", key="second", job_id=record.job.job_id) for _ in range(5))
     )
 
     assert sorted(tries) == [False] * 4 + [True]
-    assert await log.keyed("mine", "second") == (made, named)
-    assert not await log.join(ORDER, owner="mine", key="first", job_id=made.job.job_id)
-    assert await log.join(ORDER, owner="yours", key="second", job_id=made.job.job_id)
+    assert await log.keyed("mine", "second") == (record, named_order)
+    assert not await log.join(ORDER, owner="mine", key="first", job_id=record.job.job_id)
+    assert await log.join(ORDER, owner="yours", key="second", job_id=record.job.job_id)
 
 
 async def test_keys_of_an_older_database_are_found_again(engine: AsyncEngine) -> None:
     """The migration takes them along with what was asked for, and back."""
     log = SqlJobs(engine)
-    made = await added(log, key="k")
-    kept = await log.keyed("mine", "k")
+    record = await add_job(log, key="k")
+    keyed_record = await log.keyed("mine", "k")
     for step in ("0002", "head"):
         async with engine.begin() as connection:
             await connection.run_sync(migrate, step)
 
-    assert kept == await log.keyed("mine", "k")
-    assert kept is not None
-    assert kept[0] == made
-    assert kept[1].same_words(ORDER)
+    assert keyed_record == await log.keyed("mine", "k")
+    assert keyed_record is not None
+    assert keyed_record[0] == record
+    assert keyed_record[1].same_words(ORDER)
     assert await log.add(ORDER, owner="mine", origin="server", key="k") is None
 
 
@@ -170,12 +170,12 @@ async def test_books_of_an_older_database_are_bound_by_who_named_their_folder(en
         folder = "/elsewhere" if name == "moved" else "/books/one"
         await ledger.save_book(entry(name, folder))
         for source in words:
-            await added(log, dataclasses.replace(ORDER, book_id=name, source=source))
+            await add_job(log, dataclasses.replace(ORDER, book_id=name, source=source))
     for step in ("0002", "head"):
         async with engine.begin() as connection:
             await connection.run_sync(migrate, step)
 
-    bound = {one.manifest.book_id: one.bound for one in await SqlLedger(engine).books()}
+    bound = {entry.manifest.book_id: entry.bound for entry in await SqlLedger(engine).books()}
     assert bound == {"callers": True, "moved": False, "operators": False}
 
 
@@ -195,7 +195,7 @@ def entry(book_id: str, source: str) -> BookEntry:
 async def test_a_note_hears_that_an_end_is_wanted(engine: AsyncEngine) -> None:
     """The process that carries a job on learns of a cancel that came in elsewhere."""
     log = SqlJobs(engine)
-    record = await added(log)
+    record = await add_job(log)
 
     assert not await log.note(record.job)
     await log.ask_to_end(record.job.job_id)
@@ -205,17 +205,17 @@ async def test_a_note_hears_that_an_end_is_wanted(engine: AsyncEngine) -> None:
 async def test_lists_are_newest_first_and_within_books(engine: AsyncEngine) -> None:
     """Pages go back without gaps; a caller's books are all that is listed, no books are none."""
     log = SqlJobs(engine)
-    made = [await added(log, dataclasses.replace(ORDER, book_id=book)) for book in ("a", "b", "a", "c", "a")]
-    numbers = [record.job.job_id for record in made]
+    records = [await add_job(log, dataclasses.replace(ORDER, book_id=book)) for book in ("a", "b", "a", "c", "a")]
+    numbers = [record.job.job_id for record in records]
 
     first = await log.page(books=None, limit=3, before=None)
     rest = await log.page(books=None, limit=3, before=first[-1].job.job_id)
-    assert [one.job.job_id for one in (*first, *rest)] == numbers[::-1]
-    mine = await log.page(books=frozenset({"a"}), limit=10, before=None)
-    assert [one.job.job_id for one in mine] == [numbers[4], numbers[2], numbers[0]]
+    assert [record.job.job_id for record in (*first, *rest)] == numbers[::-1]
+    book_records = await log.page(books=frozenset({"a"}), limit=10, before=None)
+    assert [record.job.job_id for record in book_records] == [numbers[4], numbers[2], numbers[0]]
     assert await log.page(books=frozenset(), limit=10, before=None) == ()
-    await log.end(ended(made[1]))
-    assert [one.order.book_id for one in await log.open_jobs()] == ["a", "a", "c", "a"]
+    await log.end(end_job(records[1]))
+    assert [open_job.order.book_id for open_job in await log.open_jobs()] == ["a", "a", "c", "a"]
     assert (await log.page(books=frozenset({"b"}), limit=1, before=None))[0].job.errors == ()
 
 
@@ -228,11 +228,13 @@ async def test_old_jobs_of_a_book_are_forgotten_in_time(engine: AsyncEngine, mon
     kinds = [("book", "completed"), ("book", "queued"), ("other", "completed"), ("book", "failed")]
     async with engine.begin() as connection:
         await connection.execute(insert(rows), [{**old, "book_id": book, "status": status} for book, status in kinds])
-    await log.end(ended(await added(log)))
-    await log.end(ended(await added(log)))
-    left = [(one.job.book_id, one.job.status) for one in await log.page(books=None, limit=99, before=None)]
+    await log.end(end_job(await add_job(log)))
+    await log.end(end_job(await add_job(log)))
+    remaining = [
+        (record.job.book_id, record.job.status) for record in await log.page(books=None, limit=99, before=None)
+    ]
 
-    assert left == [("book", "completed")] * 2 + [("other", "completed"), ("book", "queued")]
+    assert remaining == [("book", "completed")] * 2 + [("other", "completed"), ("book", "queued")]
 
 
 async def test_a_book_has_one_holder(engine: AsyncEngine) -> None:
@@ -253,8 +255,8 @@ async def test_a_book_has_one_holder(engine: AsyncEngine) -> None:
 async def test_processes_share_the_locks_of_their_database(postgres_address: str) -> None:
     """What one process holds another finds taken, until it lets go or dies."""
     url = await new_postgres_database(postgres_address)
-    async with open_database(url) as mine, open_database(url) as yours:
-        here, there = SqlBookLocks(mine), SqlBookLocks(yours)
+    async with open_database(url) as first_database, open_database(url) as second_database:
+        here, there = SqlBookLocks(first_database), SqlBookLocks(second_database)
         async with here.hold("book"):
             assert await there.is_locked_elsewhere("book")
             assert not await there.is_locked_elsewhere("other")
@@ -270,11 +272,11 @@ async def test_processes_share_the_locks_of_their_database(postgres_address: str
 async def test_a_holder_notices_that_the_database_let_go(postgres_address: str) -> None:
     """When its connection is cut, the lock is another's to take, and the next step of the first fails."""
     url = await new_postgres_database(postgres_address)
-    async with open_database(url) as mine, open_database(url) as yours:
-        here, there = SqlBookLocks(mine), SqlBookLocks(yours)
+    async with open_database(url) as first_database, open_database(url) as second_database:
+        here, there = SqlBookLocks(first_database), SqlBookLocks(second_database)
         async with here.hold("book"):
             cut = text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
-            async with yours.begin() as admin:
+            async with second_database.begin() as admin:
                 await admin.execute(cut)
             while await there.is_locked_elsewhere("book"):  # noqa: ASYNC110  # nobody tells when the server has noticed
                 await asyncio.sleep(0.02)

@@ -64,7 +64,7 @@ async def test_the_server_reads_and_embeds_nothing_itself(
         await run(ingest_deps, author.folder)
         expected = await content(ingest_deps)
 
-    def never(*_arguments: object, **_named: object) -> None:
+    def never(*_arguments: object, **_options: object) -> None:
         raise AssertionError("in the server's process")
 
     for owner, name in (

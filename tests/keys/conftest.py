@@ -25,10 +25,10 @@ BOOKS = {
     "beta": "# Frames\n\nA frame is a coordinate system. Transforms say where one frame stands in another.\n",
 }
 QUESTION = {"alpha": "What is a node?", "beta": "What is a frame?"}
-ALL = frozenset(RIGHTS)
-WANTED = {
-    **{book: KeyRequest(name=book, rights=ALL, books=frozenset({book})) for book in BOOKS},
-    "second": KeyRequest(name="second", rights=ALL, books=frozenset({"alpha"})),
+ALL_RIGHTS = frozenset(RIGHTS)
+KEY_REQUESTS = {
+    **{book: KeyRequest(name=book, rights=ALL_RIGHTS, books=frozenset({book})) for book in BOOKS},
+    "second": KeyRequest(name="second", rights=ALL_RIGHTS, books=frozenset({"alpha"})),
     **{f"only-{right}": KeyRequest(name=right, rights=frozenset({right})) for right in RIGHTS},
     "widget": KeyRequest(
         name="widget", kind="publishable", books=frozenset({"alpha"}), origins=frozenset({PAGE, "http://127.0.0.1"})
@@ -66,9 +66,9 @@ async def build(home: Path, folder: Path) -> dict[str, str]:
             (folder / name).mkdir()
             (folder / name / "01-lesson.md").write_text(text, encoding="utf-8")
             await lectern.ingest(folder / name, book=name)
-        made = {name: await lectern.app.keys.create(wanted) for name, wanted in WANTED.items()}
-        await lectern.app.keys.revoke(made["revoked"].key.key_id)
-    return {name: issued.text for name, issued in made.items()}
+        issued_keys = {name: await lectern.app.keys.create(key_request) for name, key_request in KEY_REQUESTS.items()}
+        await lectern.app.keys.revoke(issued_keys["revoked"].key.key_id)
+    return {name: issued.text for name, issued in issued_keys.items()}
 
 
 @pytest.fixture(scope="session")

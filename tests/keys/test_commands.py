@@ -11,23 +11,23 @@ from tests.served import lectern
 
 def test_keys_are_made_listed_turned_and_taken_back(site: Site) -> None:
     """Through the running server; the text is shown when it is made and never again."""
-    made = keys_command(
+    result = keys_command(
         site.home, "create", "--name", "from outside", "--book", "alpha", "--book", "gamma", "--right", "read",
         "--expires", "30",
     )  # fmt: skip
-    text = made.stdout.strip()
+    text = result.stdout.strip()
     key_id = text.split("_")[1]
     listed = keys_command(site.home, "list").stdout
     as_json = json.loads(keys_command(site.home, "list", "--json").stdout)
-    [mine] = [key for key in as_json if key["key_id"] == key_id]
+    [listed_key] = [key for key in as_json if key["key_id"] == key_id]
 
-    assert "'gamma' is indexed yet" in made.stderr
-    assert "not shown again" in made.stderr
+    assert "'gamma' is indexed yet" in result.stderr
+    assert "not shown again" in result.stderr
     assert text not in listed + json.dumps(as_json)
     assert key_id in listed
-    assert (mine["rights"], mine["books"], mine["state"]) == (["read"], ["alpha", "gamma"], "active")
-    assert mine["expires_at"]
-    assert "digest" not in mine
+    assert (listed_key["rights"], listed_key["books"], listed_key["state"]) == (["read"], ["alpha", "gamma"], "active")
+    assert listed_key["expires_at"]
+    assert "digest" not in listed_key
     assert site.call("GET", "/books", headers={"X-API-Key": text}).status_code == 200
     turned = keys_command(site.home, "rotate", key_id, "--grace", "1").stdout.strip()
     for good in (text, turned):
@@ -44,16 +44,16 @@ def test_a_mistake_is_one_line_and_exit_2(site: Site) -> None:
         (["create", "--name", "w", "--publishable", "--book", "alpha", "--origin", "*"], "https://example.org"),
         (["rotate", "nobody"], "lectern keys list"),
     ):
-        done = keys_command(site.home, *arguments)
-        assert done.exit_code == 2
-        assert says in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+        result = keys_command(site.home, *arguments)
+        assert result.exit_code == 2
+        assert says in result.stderr
+        assert len(result.stderr.splitlines()) == 1
     assert keys_command(site.home, "list").stdout == before
 
 
 def test_without_a_home_nothing_is_made(tmp_path: Path) -> None:
     """Only `ingest` and `serve` make a home."""
-    done = lectern("keys", "create", "--name", "k", home=tmp_path / "none", check=False)
+    result = lectern("keys", "create", "--name", "k", home=tmp_path / "none", check=False)
 
-    assert done.returncode == 2
+    assert result.returncode == 2
     assert not (tmp_path / "none").exists()

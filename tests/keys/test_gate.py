@@ -31,21 +31,21 @@ BODY = (
 
 def refused(site: Site, headers: dict[str, str | bytes] | list[tuple[str, str]], path: str = "/books") -> None:
     """The one answer to whatever is wrong with a key."""
-    got = site.web.get(f"{site.address}{path}", headers=headers)
+    response = site.web.get(f"{site.address}{path}", headers=headers)
 
-    assert (got.status_code, got.text) == (401, BODY)
-    assert got.headers["www-authenticate"] == "Bearer"
-    assert got.headers["content-type"] == "application/problem+json"
+    assert (response.status_code, response.text) == (401, BODY)
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.headers["content-type"] == "application/problem+json"
 
 
 def test_every_bad_key_gets_the_same_answer(site: Site) -> None:
     """K1: none, unknown, expired, revoked, cut, another's secret, wrong scheme, two that differ, no ASCII."""
-    good, other = site.keys["alpha"], site.keys["beta"]
+    good, other_key = site.keys["alpha"], site.keys["beta"]
     kind, key_id, secret = good.split("_")
     for bad in (
         "x", good[:-1], good + "x", good.upper(), f"{kind}_{key_id}_{'a' * 32}", f"{kind}_{'a' * 12}_{secret}",
-        f"lp_{key_id}_{secret}", f"{kind}_{other.split('_')[1]}_{secret}", site.keys["expired"], site.keys["revoked"],
-        f"{good},{good}", f"{good} {good}", "lk_", "' OR 1=1 --", "a" * 7000,
+        f"lp_{key_id}_{secret}", f"{kind}_{other_key.split('_')[1]}_{secret}", site.keys["expired"],
+        site.keys["revoked"], f"{good},{good}", f"{good} {good}", "lk_", "' OR 1=1 --", "a" * 7000,
     ):  # fmt: skip
         refused(site, {"X-API-Key": bad})
         refused(site, {"Authorization": f"Bearer {bad}"})
@@ -56,9 +56,9 @@ def test_every_bad_key_gets_the_same_answer(site: Site) -> None:
     refused(site, {"X-API-Key": ""})
     refused(site, {"X-API-Key": f"{good}é".encode("latin-1")})
     refused(site, {"X-API-Key": "lk_é".encode()})
-    refused(site, {"X-API-Key": good, "Authorization": f"Bearer {other}"})
+    refused(site, {"X-API-Key": good, "Authorization": f"Bearer {other_key}"})
     refused(site, {"X-API-Key": good, "Authorization": "Basic dTpw"})
-    refused(site, [("X-API-Key", good), ("X-API-Key", other)])
+    refused(site, [("X-API-Key", good), ("X-API-Key", other_key)])
     refused(site, {"Cookie": f"key={good}"})
     for name in ("key", "api_key", "access_token", "token", "X-API-Key"):
         refused(site, {}, f"/books?{name}={good}")
@@ -81,8 +81,8 @@ def test_every_route_needs_a_key_unless_it_is_listed(site: Site) -> None:
     described = site.web.get(f"{site.address}/openapi.json").json()
     for path, methods in described["paths"].items():
         for method in methods:
-            got = site.web.request(method, f"{site.address}{path}", content=b"{not json")
-            assert got.status_code == (200 if path.startswith("/health/") else 401), f"{method} {path}"
+            response = site.web.request(method, f"{site.address}{path}", content=b"{not json")
+            assert response.status_code == (200 if path.startswith("/health/") else 401), f"{method} {path}"
     for path in ("/metrics", "/nothing", "/health", "/health/", "/health/../books", "/openapi.json/", "/docs/x", "//"):
         assert site.web.get(f"{site.address}{path}").status_code == 401, path
     for path in OPEN:
@@ -100,11 +100,11 @@ def test_every_guarded_operation_says_so(site: Site) -> None:
 def test_every_header_of_ours_is_described(site: Site) -> None:
     """A client that is written from the description alone knows what each response carries, and a page may read it."""
     described = site.web.get(f"{site.address}/openapi.json").json()
-    ours = {name.lower() for name in described["components"]["headers"]}
+    described_names = {name.lower() for name in described["components"]["headers"]}
     key = {"X-API-Key": site.keys["alpha"]}
     run = site.web.post(f"{site.address}/chat/run", headers=key, json={"message": QUESTION["alpha"]})
     thread = f"/threads/{run.json()['session_id']}"
-    seen = [
+    responses = [
         (run, "/chat/run", "post"),
         (site.web.post(f"{site.address}/chat/run", json={}), "/chat/run", "post"),
         (site.web.get(f"{site.address}/books", headers=key), "/books", "get"),
@@ -112,11 +112,13 @@ def test_every_header_of_ours_is_described(site: Site) -> None:
         (site.web.patch(f"{site.address}{thread}", headers=key, json={"title": "T"}), "/threads/{thread_id}", "patch"),
         (site.web.get(f"{site.address}/health/live"), "/health/live", "get"),
     ]
-    assert [got.status_code for got, _, _ in seen] == [200, 401, 200, 200, 200, 200]
-    for got, path, method in seen:
-        response = described["paths"][path][method]["responses"][str(got.status_code)]
-        named = {name.lower() for name in response["headers"] if not name.startswith("RateLimit")}  # no limits here
-        assert ours & {name.lower() for name in got.headers} == named, (path, method)
+    assert [response.status_code for response, _, _ in responses] == [200, 401, 200, 200, 200, 200]
+    for answer, path, method in responses:
+        response = described["paths"][path][method]["responses"][str(answer.status_code)]
+        header_names = {
+            name.lower() for name in response["headers"] if not name.startswith("RateLimit")
+        }  # no limits here
+        assert described_names & {name.lower() for name in answer.headers} == header_names, (path, method)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +144,12 @@ def test_a_right_that_is_missing_is_a_403(site: Site, method: str, path: str, ri
     """With the right's name; the one key that has it gets further."""
     body = {"json": {"text": "a node", "message": "a node"}} if method == "POST" else {}  # complete for none of them
     for name in ("read", "chat", "ingest", "admin"):
-        got = site.call(method, path, f"only-{name}", **body)
-        assert (got.status_code == 403) == (name != right), name
+        response = site.call(method, path, f"only-{name}", **body)
+        assert (response.status_code == 403) == (name != right), name
         if name != right:
-            assert got.json()["detail"] == f"this key lacks the right {right!r}; ask the operator for one that has it"
+            assert (
+                response.json()["detail"] == f"this key lacks the right {right!r}; ask the operator for one that has it"
+            )
 
 
 def test_the_doctor_needs_a_key_of_all_books(site: Site) -> None:
@@ -156,8 +160,11 @@ def test_the_doctor_needs_a_key_of_all_books(site: Site) -> None:
     assert "list of books" in limited.json()["detail"]
     assert site.call("POST", "/doctor", "only-admin").json() == []
     short = {"questions": [{"text": QUESTION["alpha"], "answerable": True}]}
-    got = site.call("POST", "/books/alpha/calibrations", "alpha", json=short)
-    assert (got.status_code, got.json()["code"]) == (422, "bad_input")  # of too few questions: it got that far
+    response = site.call("POST", "/books/alpha/calibrations", "alpha", json=short)
+    assert (response.status_code, response.json()["code"]) == (
+        422,
+        "bad_input",
+    )  # of too few questions: it got that far
 
 
 def test_local_commands_need_their_own_token(site: Site) -> None:
@@ -174,9 +181,9 @@ def test_a_stolen_database_holds_no_key(site: Site) -> None:
 
     for text in site.keys.values():
         for needle in (text, text.rpartition("_")[2]):
-            assert [file.name for file, held in files.items() if needle.encode() in held] == []
+            assert [file.name for file, stored_bytes in files.items() if needle.encode() in stored_bytes] == []
     digest = digest_of(site.keys["alpha"]).encode()
-    assert [file for file, held in files.items() if digest in held]
+    assert [file for file, stored_bytes in files.items() if digest in stored_bytes]
 
 
 def test_a_keys_use_is_listed(site: Site) -> None:
@@ -184,28 +191,28 @@ def test_a_keys_use_is_listed(site: Site) -> None:
     site.call("GET", "/books", "alpha")
     site.call("GET", "/books", "revoked")
     with sqlite3.connect(f"file:{site.home / 'lectern.db'}?mode=ro", uri=True) as database:
-        used = dict(database.execute("SELECT name, last_used_at FROM api_keys"))
+        last_uses = dict(database.execute("SELECT name, last_used_at FROM api_keys"))
 
-    assert used["alpha"]
-    assert used["revoked"] is None
+    assert last_uses["alpha"]
+    assert last_uses["revoked"] is None
 
 
 def test_threads_survive_rotation_and_not_revocation(site: Site) -> None:
     """The new text reads the old text's conversations; a revoked key reads nothing, at once on this server."""
-    made = json.loads(keys_command(site.home, "create", "--name", "turning", "--book", "alpha", "--json").stdout)
+    new_key = json.loads(keys_command(site.home, "create", "--name", "turning", "--book", "alpha", "--json").stdout)
 
     def threads(text: str) -> httpx.Response:
         return site.web.get(f"{site.address}/threads", headers={"X-API-Key": text})
 
-    asked = site.web.post(
-        f"{site.address}/chat/run", json={"message": QUESTION["alpha"]}, headers={"X-API-Key": made["key"]}
+    response = site.web.post(
+        f"{site.address}/chat/run", json={"message": QUESTION["alpha"]}, headers={"X-API-Key": new_key["key"]}
     )
-    before = threads(made["key"]).json()["threads"]
-    turned = json.loads(keys_command(site.home, "rotate", made["key_id"], "--json").stdout)
+    before = threads(new_key["key"]).json()["threads"]
+    turned = json.loads(keys_command(site.home, "rotate", new_key["key_id"], "--json").stdout)
 
-    assert asked.status_code == 200
+    assert response.status_code == 200
     assert len(before) == 1
-    assert threads(made["key"]).status_code == 401
+    assert threads(new_key["key"]).status_code == 401
     assert threads(turned["key"]).json()["threads"] == before
-    keys_command(site.home, "revoke", made["key_id"])
+    keys_command(site.home, "revoke", new_key["key_id"])
     assert threads(turned["key"]).status_code == 401

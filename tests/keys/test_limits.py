@@ -71,14 +71,16 @@ def test_never_more_than_the_limit_in_any_minute(bursts: list[tuple[float, int]]
 
     for last, first in zip(admitted[MOST:], admitted, strict=False):
         assert last - first > WINDOW
-    taken: list[float] = []
+    admitted_times: list[float] = []
     for moment, was_admitted, remaining, wait in stood:
-        before = [one for one in taken if one >= moment - WINDOW]
+        before = [admitted_time for admitted_time in admitted_times if admitted_time >= moment - WINDOW]
         assert was_admitted == (len(before) < MOST)
-        taken += [moment] if was_admitted else []
-        held = [one for one in taken if one >= moment - WINDOW]
-        assert remaining == MOST - len(held)
-        assert held[0] + WINDOW < moment + wait <= held[0] + WINDOW + 1.01  # it is true, and not a second too long
+        admitted_times += [moment] if was_admitted else []
+        in_window = [admitted_time for admitted_time in admitted_times if admitted_time >= moment - WINDOW]
+        assert remaining == MOST - len(in_window)
+        assert (
+            in_window[0] + WINDOW < moment + wait <= in_window[0] + WINDOW + 1.01
+        )  # it is true, and not a second too long
 
 
 async def test_retry_after_is_true() -> None:
@@ -116,7 +118,7 @@ async def test_a_key_is_counted_whatever_its_address(windows: RateWindows) -> No
     limits = Limits(windows, 4, 2)
     admitted = [await limits.admit(KEY, f"1.1.1.{number}") for number in range(5)]
 
-    assert [one.admitted for one in admitted if one] == [True] * 4 + [False]
+    assert [decision.admitted for decision in admitted if decision] == [True] * 4 + [False]
     for caller, peer in ((LOCAL, "1.1.1.1"), (LOCAL, "2.2.2.2")):
         state = await limits.admit(caller, peer)
         assert state
@@ -132,7 +134,7 @@ async def test_a_reader_has_a_share_of_the_keys_limit(windows: RateWindows) -> N
             owner="o", rights=KEY.rights, books=None, key_id="w", reader=reader, nameless=reader is None
         )  # fmt: skip
         stood = [await limits.admit(caller, peer) for _ in range(times)]
-        return sum(1 for one in stood if one and one.admitted)
+        return sum(1 for decision in stood if decision and decision.admitted)
 
     assert await admitted("a", "1.1.1.1", 5) == 3
     assert await admitted(None, "1.1.1.1", 5) == 3
@@ -184,12 +186,12 @@ async def test_without_redis_each_process_counts_for_itself(caplog: pytest.LogCa
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     windows = RateWindows(f"redis://:hunter2@127.0.0.1:{port}/0")
-    begun = time.monotonic()
+    start_time = time.monotonic()
     stood = [await windows.count(RateLimit(("key", "k"), 3)) for _ in range(5)]
     await windows.close()
 
-    assert [one.admitted for one in stood] == [True] * 3 + [False] * 2
-    assert time.monotonic() - begun < REDIS_RETRY_SECONDS
+    assert [decision.admitted for decision in stood] == [True] * 3 + [False] * 2
+    assert time.monotonic() - start_time < REDIS_RETRY_SECONDS
     assert len(caplog.records) == 1
     assert "LECTERN_LIMITS_URL" in caplog.text
     assert "hunter2" not in caplog.text
@@ -201,12 +203,12 @@ async def test_a_redis_that_hangs_costs_one_request_half_a_second() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen(5)
         windows = RateWindows(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
-        begun = time.monotonic()
+        start_time = time.monotonic()
         stood = [await windows.count(RateLimit(("key", "k"), 3)) for _ in range(20)]
         await windows.close()
 
-    assert sum(1 for one in stood if one.admitted) == 3
-    assert time.monotonic() - begun < 3
+    assert sum(1 for decision in stood if decision.admitted) == 3
+    assert time.monotonic() - start_time < 3
 
 
 @contextlib.contextmanager
@@ -236,20 +238,22 @@ async def windows(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         if request.param == "redis" and REDIS is None:
             pytest.skip(NO_REDIS)
         url = stack.enter_context(redis_server(tmp_path)) if request.param == "redis" else None
-        made = RateWindows(url)
-        yield made
-        await made.close()
+        windows = RateWindows(url)
+        yield windows
+        await windows.close()
 
 
 @pytest.mark.skipif(REDIS is None, reason=NO_REDIS)
 async def test_two_processes_share_one_limit_in_redis(tmp_path: Path) -> None:
     """Of 300 requests at two servers at once exactly 100 are admitted; when Redis goes, each counts on."""
     with redis_server(tmp_path) as url:
-        one, other = RateWindows(url), RateWindows(url)
+        first_windows, second_windows = RateWindows(url), RateWindows(url)
         limit = RateLimit(("key", "k"), MOST)
-        stood = await asyncio.gather(*((one, other)[number % 2].count(limit) for number in range(300)))
+        stood = await asyncio.gather(
+            *((first_windows, second_windows)[number % 2].count(limit) for number in range(300))
+        )
         assert sum(1 for state in stood if state.admitted) == MOST
 
-    assert (await one.count(limit)).admitted
-    for made in (one, other):
-        await made.close()
+    assert (await first_windows.count(limit)).admitted
+    for windows in (first_windows, second_windows):
+        await windows.close()

@@ -68,12 +68,12 @@ def fields(described: dict[str, Any], operation: dict[str, Any]) -> list[str]:
 
 def own_ids(site: Site, key: str) -> dict[str, str]:
     """One real id of each kind that a key has."""
-    got = site.call("POST", "/chat/stream", key, json={"message": QUESTION[key]})
-    begun = json.loads(got.text.partition("data: ")[2].partition("\n")[0])
+    response = site.call("POST", "/chat/stream", key, json={"message": QUESTION[key]})
+    status = json.loads(response.text.partition("data: ")[2].partition("\n")[0])
     chunk = site.call("GET", f"/books/{key}/chunks", key).json()["chunks"][0]
     ids = {
-        "thread_id": begun["session_id"],
-        "run_id": begun["run_id"],
+        "thread_id": status["session_id"],
+        "run_id": status["run_id"],
         "book_id": key,
         "chunk_id": chunk["id"],
         "parent_doc_id": chunk["payload"]["parent_doc_id"],
@@ -86,69 +86,69 @@ def own_ids(site: Site, key: str) -> dict[str, str]:
 
 def unknown_ids(foreign: dict[str, str]) -> dict[str, str]:
     """Ids of the same shapes that nobody has."""
-    made = {name: str(uuid.uuid4()) for name in foreign}
-    made["book_id"] = "omega"
+    ids = {name: str(uuid.uuid4()) for name in foreign}
+    ids["book_id"] = "omega"
     if foreign.get("job_id", "").isdecimal():
-        made["job_id"] = "987654"
-    return made
+        ids["job_id"] = "987654"
+    return ids
 
 
-def answer(site: Site, slot: Slot, own: dict[str, str], given: str) -> tuple[int, str]:
+def answer(site: Site, slot: Slot, path_values: dict[str, str], sent_id: str) -> tuple[int, str]:
     """What the first key hears about an id, with everything changed that must differ."""
-    named = {**own, slot.name: given} if slot.where == "path" else own
-    path = re.sub(r"\{(\w+)\}", lambda found: named[found[1]], slot.path)
-    more: dict[str, Any] = {"params": {slot.name: given}} if slot.where == "query" else {}
+    path_ids = {**path_values, slot.name: sent_id} if slot.where == "path" else path_values
+    path = re.sub(r"\{(\w+)\}", lambda match: path_ids[match[1]], slot.path)
+    more: dict[str, Any] = {"params": {slot.name: sent_id}} if slot.where == "query" else {}
     if slot.method in ("POST", "PATCH", "PUT") and slot.operation in BODIES:
-        more["json"] = {**BODIES[slot.operation], **({slot.name: given} if slot.where == "body" else {})}
-    got = site.call(slot.method, path, "alpha", **more)
-    text = VOLATILE.sub("", got.text.replace(given, "ID"))
+        more["json"] = {**BODIES[slot.operation], **({slot.name: sent_id} if slot.where == "body" else {})}
+    response = site.call(slot.method, path, "alpha", **more)
+    text = VOLATILE.sub("", response.text.replace(sent_id, "ID"))
     text = re.sub(r"^id: [0-9a-f]{8}-", "id: ATTEMPT-", text, flags=re.MULTILINE)
-    return got.status_code, re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", text)
+    return response.status_code, re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", text)
 
 
 @pytest.fixture(scope="module")
 def described(site: Site) -> dict[str, Any]:
     """The API as it describes itself."""
-    found: dict[str, Any] = site.web.get(f"{site.address}/openapi.json").json()
-    return found
+    description: dict[str, Any] = site.web.get(f"{site.address}/openapi.json").json()
+    return description
 
 
 @pytest.fixture(scope="module")
 def ids(site: Site) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """The first key's own ids, the second's, and nobody's."""
-    own, foreign = own_ids(site, "alpha"), own_ids(site, "beta")
-    return own, foreign, unknown_ids(foreign)
+    alpha_ids, foreign = own_ids(site, "alpha"), own_ids(site, "beta")
+    return alpha_ids, foreign, unknown_ids(foreign)
 
 
 def test_every_route_takes_a_foreign_id_for_an_unknown_one(
     site: Site, described: dict[str, Any], ids: tuple[dict[str, str], dict[str, str], dict[str, str]]
 ) -> None:
     """T5: status and body are the same, whichever the route, the place and the kind of id."""
-    own, foreign, unknown = ids
-    tried = sorted(slots(described), key=lambda slot: slot.where == "body")  # chat begins a thread of an unknown id
+    alpha_ids, foreign, unknown = ids
+    all_slots = sorted(slots(described), key=lambda slot: slot.where == "body")  # chat begins a thread of an unknown id
     different = {}
-    for slot in tried:
+    for slot in all_slots:
         kind = FIELDS.get(slot.name, slot.name)
         assert kind in foreign, f"{slot}: say in own_ids where a real {kind} comes from"
-        heard = answer(site, slot, own, foreign[kind]), answer(site, slot, own, unknown[kind])
+        heard = answer(site, slot, alpha_ids, foreign[kind]), answer(site, slot, alpha_ids, unknown[kind])
         if heard[0] != heard[1] or (slot.where == "path" and heard[0][0] not in (403, 404)):
             different[str(slot)] = heard
 
     assert different == {}
-    assert {FIELDS.get(slot.name, slot.name) for slot in tried} >= {"thread_id", "run_id", "book_id", "chunk_id"}
-    assert len(tried) >= 15
+    assert {FIELDS.get(slot.name, slot.name) for slot in all_slots} >= {"thread_id", "run_id", "book_id", "chunk_id"}
+    assert len(all_slots) >= 15
 
 
 def test_every_operation_with_a_body_is_tried_with_one(described: dict[str, Any]) -> None:
     """Else the matrix would compare two complaints about the body."""
-    wanted = {
+    expected = {
         operation["operationId"]
         for methods in described["paths"].values()
         for operation in methods.values()
         if operation.get("requestBody", {}).get("required")
     }
 
-    assert wanted <= set(BODIES)
+    assert expected <= set(BODIES)
 
 
 def test_the_foreign_ids_are_real(
@@ -158,7 +158,7 @@ def test_the_foreign_ids_are_real(
     _, foreign, _ = ids
     for slot in slots(described):
         if slot.method == "GET" and slot.where == "path":
-            path = re.sub(r"\{(\w+)\}", lambda found: foreign[found[1]], slot.path)
+            path = re.sub(r"\{(\w+)\}", lambda match: foreign[match[1]], slot.path)
             assert site.call("GET", path, "beta").status_code == 200, str(slot)
     thread = site.call("GET", f"/threads/{foreign['thread_id']}", "beta").json()
     assert thread["title"] == QUESTION["beta"]
@@ -169,11 +169,11 @@ def test_two_keys_of_one_book_have_their_own_threads(
     site: Site, ids: tuple[dict[str, str], dict[str, str], dict[str, str]]
 ) -> None:
     """Books are shared by keys, conversations are not."""
-    own = ids[0]
+    alpha_ids = ids[0]
 
-    assert site.call("GET", f"/threads/{own['thread_id']}", "second").status_code == 404
+    assert site.call("GET", f"/threads/{alpha_ids['thread_id']}", "second").status_code == 404
     assert site.call("GET", "/threads", "second").json()["threads"] == []
-    assert site.call("GET", f"/books/{own['book_id']}/outline", "second").status_code == 200
+    assert site.call("GET", f"/books/{alpha_ids['book_id']}/outline", "second").status_code == 200
 
 
 async def test_a_default_book_is_not_named_to_everybody() -> None:
@@ -196,17 +196,17 @@ def test_lists_and_advice_name_only_what_may_be_read(site: Site) -> None:
     """Neither a list nor an error has the name of a book outside the key's; a key of one book need not name it."""
     assert [book["book_id"] for book in site.call("GET", "/books", "alpha").json()] == ["alpha"]
     assert [book["book_id"] for book in site.call("GET", "/books", "only-read").json()] == ["alpha", "beta"]
-    found = site.call("POST", "/search", "alpha", json={"text": "coordinate system"})
-    assert found.json()["book_id"] == "alpha"
+    results = site.call("POST", "/search", "alpha", json={"text": "coordinate system"})
+    assert results.json()["book_id"] == "alpha"
     for path in (
         "/books/omega/outline",
         "/books/beta/chunks",
         "/lessons/x?book_id=beta",
         "/chunks/x/context?book_id=beta",
     ):
-        got = site.call("GET", path, "alpha")
-        assert got.status_code == 404
-        assert got.json()["detail"].endswith("indexed: alpha")
+        response = site.call("GET", path, "alpha")
+        assert response.status_code == 404
+        assert response.json()["detail"].endswith("indexed: alpha")
     unsaid = site.call("POST", "/search", "only-read", json={"text": "coordinate system"})
     assert unsaid.status_code == 422
     assert "alpha, beta" in unsaid.json()["detail"]

@@ -15,9 +15,9 @@ FROM_PAGE = {"Origin": PAGE}
 
 def reader(site: Site, key: str = "widget", **headers: str) -> str:
     """A new reader's token."""
-    got = site.call("POST", "/readers", key, headers={**FROM_PAGE, **headers})
-    assert got.status_code == 201, got.text
-    token: str = got.json()["reader_token"]
+    response = site.call("POST", "/readers", key, headers={**FROM_PAGE, **headers})
+    assert response.status_code == 201, response.text
+    token: str = response.json()["reader_token"]
     return token
 
 
@@ -29,17 +29,17 @@ def ask(site: Site, token: str, key: str = "widget", **body: object) -> httpx.Re
 
 def test_a_readers_threads_are_its_own(site: Site) -> None:
     """Two browsers with one key do not see each other's, nor does another key's reader; a renewed token does."""
-    mine, yours = reader(site), reader(site)
-    session = ask(site, mine).json()["session_id"]
-    renewed = reader(site, **{"X-Reader-Token": mine})
+    first_reader, second_reader = reader(site), reader(site)
+    session = ask(site, first_reader).json()["session_id"]
+    renewed = reader(site, **{"X-Reader-Token": first_reader})
 
-    def seen(token: str, key: str = "widget") -> int:
+    def thread_status(token: str, key: str = "widget") -> int:
         headers = {**FROM_PAGE, "X-Reader-Token": token}
         return site.call("GET", f"/threads/{session}", key, headers=headers).status_code
 
-    assert (seen(mine), seen(renewed), seen(yours)) == (200, 200, 404)
-    assert seen(mine, "gadget") == 401
-    assert seen(reader(site, "gadget"), "gadget") == 404
+    assert (thread_status(first_reader), thread_status(renewed), thread_status(second_reader)) == (200, 200, 404)
+    assert thread_status(first_reader, "gadget") == 401
+    assert thread_status(reader(site, "gadget"), "gadget") == 404
     assert site.call("GET", f"/threads/{session}", "alpha").status_code == 404
 
 
@@ -57,12 +57,12 @@ def test_without_a_good_token_there_is_no_conversation(site: Site, forge: str) -
     }[forge] | FROM_PAGE
 
     for method, path in (("GET", "/threads"), ("POST", "/chat/run"), ("POST", "/chat/stream")):
-        got = site.call(
+        response = site.call(
             method, path, "widget", headers=headers, **({"json": {"message": "hm?"}} if "chat" in path else {})
         )
-        assert got.status_code == 401
-        assert "POST /readers" in got.json()["detail"]
-        assert got.headers["www-authenticate"] == "Bearer"
+        assert response.status_code == 401
+        assert "POST /readers" in response.json()["detail"]
+        assert response.headers["www-authenticate"] == "Bearer"
     assert site.call("POST", "/search", "widget", headers=headers, json={"text": "a node"}).status_code == 200
 
 
@@ -97,10 +97,10 @@ def test_a_page_of_the_same_server_is_known_without_an_origin(site: Site) -> Non
 
 def test_readers_are_of_publishable_keys(site: Site) -> None:
     """A secret key's conversations are its own already."""
-    got = site.call("POST", "/readers", "alpha")
+    response = site.call("POST", "/readers", "alpha")
 
-    assert got.status_code == 403
-    assert "publishable" in got.json()["detail"]
+    assert response.status_code == 403
+    assert "publishable" in response.json()["detail"]
 
 
 def test_a_publishable_key_reads_one_book_and_changes_nothing(site: Site) -> None:
@@ -119,29 +119,29 @@ def preflight(site: Site, origin: str) -> httpx.Response:
 @pytest.mark.parametrize("origin", [PAGE, "https://listed.example"])
 def test_listed_pages_may_read_the_answers(site: Site, origin: str) -> None:
     """By a publishable key or by the setting; refusals too, or the page could not say what is wrong."""
-    asked = preflight(site, origin)
+    allowed = preflight(site, origin)
     refused = site.call("GET", "/books", headers={"Origin": origin})
 
-    assert asked.status_code == 204
-    assert "X-Reader-Token" in asked.headers["access-control-allow-headers"]
-    assert "DELETE" in asked.headers["access-control-allow-methods"]
+    assert allowed.status_code == 204
+    assert "X-Reader-Token" in allowed.headers["access-control-allow-headers"]
+    assert "DELETE" in allowed.headers["access-control-allow-methods"]
     assert refused.status_code == 401
-    for got in (asked, refused):
-        assert got.headers["access-control-allow-origin"] == origin
-        assert "Retry-After" in got.headers["access-control-expose-headers"]
-        assert "origin" in got.headers["vary"].lower()
-        assert "access-control-allow-credentials" not in got.headers
+    for response in (allowed, refused):
+        assert response.headers["access-control-allow-origin"] == origin
+        assert "Retry-After" in response.headers["access-control-expose-headers"]
+        assert "origin" in response.headers["vary"].lower()
+        assert "access-control-allow-credentials" not in response.headers
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "https://site.example.evil.example"])
 def test_other_pages_hear_nothing_and_change_nothing(site: Site, origin: str) -> None:
     """No CORS header for them, even with a good key; a request that could change something is not carried out."""
-    for got in (
+    for response in (
         preflight(site, origin),
         site.call("GET", "/books", "alpha", headers={"Origin": origin}),
         site.call("GET", "/health/live", headers={"Origin": origin}),
     ):
-        assert not [name for name in got.headers if name.startswith("access-control")]
+        assert not [name for name in response.headers if name.startswith("access-control")]
     changing = site.call("DELETE", "/books/nothing", "alpha", headers={"Origin": origin})
     assert changing.status_code == 403
     assert "LECTERN_ORIGINS" in changing.json()["detail"]
@@ -149,6 +149,6 @@ def test_other_pages_hear_nothing_and_change_nothing(site: Site, origin: str) ->
 
 def test_the_servers_own_page_needs_no_listing(site: Site) -> None:
     """It sends its origin with what it posts."""
-    got = site.call("POST", "/search", "alpha", json={"text": "a node"}, headers={"Origin": site.address})
+    response = site.call("POST", "/search", "alpha", json={"text": "a node"}, headers={"Origin": site.address})
 
-    assert got.status_code == 200
+    assert response.status_code == 200

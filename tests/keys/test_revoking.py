@@ -56,8 +56,8 @@ class Desk:
 
     def key(self, *options: str) -> tuple[str, dict[str, str]]:
         """A new key: its id and what is sent with requests."""
-        made = json.loads(lectern("keys", "create", "--name", "t", *options, "--json", home=self.home).stdout)
-        return made["key_id"], {"X-API-Key": made["key"]}
+        new_key = json.loads(lectern("keys", "create", "--name", "t", *options, "--json", home=self.home).stdout)
+        return new_key["key_id"], {"X-API-Key": new_key["key"]}
 
     def ask(self, headers: dict[str, str], **body: object) -> httpx.Response:
         """A question, to its reply."""
@@ -89,14 +89,14 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 def test_an_answer_under_way_ends_with_its_key(desk: Desk) -> None:
     """Whoever follows is told and gets no more, the model is left alone, nothing is kept; other keys go on."""
     key_id, headers = desk.key()
-    _, others = desk.key()
+    _, second_key = desk.key()
     desk.slow()
-    got: list[str] = []
+    received: list[str] = []
 
     def follow() -> None:
         body = {"message": "What is a node?"}
         with httpx.stream("POST", f"{desk.address}/chat/stream", json=body, headers=headers, timeout=30) as stream:
-            got.extend(event.name for event in events(stream.iter_lines()))
+            received.extend(event.name for event in events(stream.iter_lines()))
 
     following = threading.Thread(target=follow)
     following.start()
@@ -105,31 +105,36 @@ def test_an_answer_under_way_ends_with_its_key(desk: Desk) -> None:
     following.join(5)
 
     assert not following.is_alive()
-    assert got[-1] == "error"
+    assert received[-1] == "error"
     assert desk.ask(headers).status_code == 401
     assert desk.rows()["messages"] == 0
     desk.quick()
-    assert desk.ask(others).status_code == 200
+    assert desk.ask(second_key).status_code == 200
 
 
 def test_a_revoked_keys_conversations_stay_until_the_key_is_deleted(desk: Desk) -> None:
     """Revoking alone deletes nothing that was said; deleting leaves no row of it, in the archive either, and says how
     many conversations went. Those of others stay."""
     key_id, headers = desk.key()
-    _, others = desk.key()
+    _, second_key = desk.key()
     session = str(uuid.uuid4())
     for _ in range(2):
         assert desk.ask(headers, session_id=session).status_code == 200
     assert desk.ask(headers).status_code == 200
-    assert desk.ask(others).status_code == 200
+    assert desk.ask(second_key).status_code == 200
     desk.keys("revoke", key_id)
-    kept = desk.rows()
-    gone = desk.keys("delete", key_id, "--yes")
+    rows_before = desk.rows()
+    result = desk.keys("delete", key_id, "--yes")
 
-    assert (kept["conversation_threads"], kept["messages"]) == (3, 8)
-    assert gone == {"key_id": key_id, "name": "t", "threads_deleted": 2}
-    left = desk.rows()
-    assert (left["conversation_threads"], left["messages"], left["turns"], left["turn_log"]) == (1, 2, 1, 1)
+    assert (rows_before["conversation_threads"], rows_before["messages"]) == (3, 8)
+    assert result == {"key_id": key_id, "name": "t", "threads_deleted": 2}
+    rows_after = desk.rows()
+    assert (
+        rows_after["conversation_threads"],
+        rows_after["messages"],
+        rows_after["turns"],
+        rows_after["turn_log"],
+    ) == (1, 2, 1, 1)
     assert key_id not in json.dumps(desk.keys("list"))
     assert desk.ask(headers).status_code == 401
     again = lectern("keys", "delete", key_id, "--yes", home=desk.home, check=False)
@@ -142,14 +147,14 @@ def test_a_reader_goes_with_the_key(desk: Desk) -> None:
     headers["Origin"] = ORIGIN
     token = httpx.post(f"{desk.address}/readers", headers=headers, timeout=30).json()["reader_token"]
     headers["X-Reader-Token"] = token
-    _, other = desk.key("--publishable", "--book", "robots", "--origin", ORIGIN)
+    _, second_key = desk.key("--publishable", "--book", "robots", "--origin", ORIGIN)
     assert desk.ask(headers).status_code == 200
-    gone = desk.keys("delete", key_id, "--yes")
+    result = desk.keys("delete", key_id, "--yes")
 
-    assert gone["threads_deleted"] == 1
+    assert result["threads_deleted"] == 1
     assert desk.rows() == dict.fromkeys(desk.rows(), 0)
     assert desk.ask(headers).status_code == 401
-    foreign = {**other, "Origin": ORIGIN, "X-Reader-Token": token}
+    foreign = {**second_key, "Origin": ORIGIN, "X-Reader-Token": token}
     assert httpx.get(f"{desk.address}/threads", headers=foreign, timeout=30).status_code == 401
 
 
@@ -165,10 +170,10 @@ def test_deleting_asks_first(desk: Desk) -> None:
 def test_a_request_that_was_let_in_before_begins_nothing(desk: Desk) -> None:
     """A body that is still on its way when the key is revoked is read, and refused."""
     key_id, headers = desk.key()
-    found, body = urlsplit(desk.address), json.dumps({"message": QUESTION}).encode()
-    sent = {"Host": "localhost", "Content-Type": "application/json", **headers}
-    head = "\r\n".join(["POST /chat/run HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())])
-    with socket.create_connection((str(found.hostname), int(found.port or 0))) as slow:
+    target, body = urlsplit(desk.address), json.dumps({"message": QUESTION}).encode()
+    request_headers = {"Host": "localhost", "Content-Type": "application/json", **headers}
+    head = "\r\n".join(["POST /chat/run HTTP/1.1", *(f"{name}: {value}" for name, value in request_headers.items())])
+    with socket.create_connection((str(target.hostname), int(target.port or 0))) as slow:
         slow.sendall(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body[:5])
         _until(lambda: desk.keys("list")[-1]["last_used_at"] is not None)
         desk.keys("delete", key_id, "--yes")
@@ -195,15 +200,15 @@ async def test_a_job_ends_with_the_key_that_began_it(tmp_path: Path) -> None:
             key = await _key(opened.app.keys)
             jobs = Jobs(opened.app.ingest_deps, SqlJobs(opened.app.engine), JobRules(serving=True))
             order = JobOrder(book_id="robots", folder=(await opened.books())[0].source, mode="recreate")
-            mine = await jobs.start(order, owner=key.owner, key="k")
-            other = await jobs.start(replace(order, book_id="other"), owner="somebody")
+            own_job = await jobs.start(order, owner=key.owner, key="k")
+            other_job = await jobs.start(replace(order, book_id="other"), owner="somebody")
             await delete_key(key.key_id, opened.app.keys, opened.app.runs, jobs)
 
-            assert (await jobs.record(mine.job.job_id, None)).job.status == "cancelled"
+            assert (await jobs.record(own_job.job.job_id, None)).job.status == "cancelled"
             with pytest.raises(Unauthorised):
                 await jobs.start(order, owner=key.owner)
             assert await jobs.records.keyed(key.owner, "k") is None
-            live = jobs.live(other.job.job_id)
+            live = jobs.live(other_job.job.job_id)
             assert live is not None
             await live.over()
             assert live.job.status == "completed"
@@ -216,28 +221,46 @@ async def test_a_key_that_is_deleted_elsewhere_leaves_nothing(tmp_path: Path, po
     url = await new_postgres_database(postgres_address)
     with fake_ai() as ai:
         ai.script(then=Step(say=saying(NODE)))
-        async with open_scripted(tmp_path, ai) as opened, open_database(url) as mine, open_database(url) as yours:
-            here, there, keys = opened.app.runs_on(mine), opened.app.runs_on(yours), SqlKeys(yours)
-            jobs = Jobs(opened.app.ingest_deps, SqlJobs(yours), JobRules(shared=True))
+        async with (
+            open_scripted(tmp_path, ai) as opened,
+            open_database(url) as first_database,
+            open_database(url) as second_database,
+        ):
+            here, there, keys = (
+                opened.app.runs_on(first_database),
+                opened.app.runs_on(second_database),
+                SqlKeys(second_database),
+            )
+            jobs = Jobs(opened.app.ingest_deps, SqlJobs(second_database), JobRules(shared=True))
             key = await _key(keys)
             first = request(owner=key.owner)
-            for asked in (first, request(owner=f"{key.owner}/reader"), request(), request(owner=f"{key.owner}x")):
-                await here.start(asked).reply()
+            for turn_request in (
+                first,
+                request(owner=f"{key.owner}/reader"),
+                request(),
+                request(owner=f"{key.owner}x"),
+            ):
+                await here.start(turn_request).reply()
             ai.script(then=Step(say=saying(NODE), delay=30))
             busy = here.start(request(owner=key.owner, thread_id=first.thread_id))
             await busy.wait_until_begun()
             waiting = here.start(request(owner=key.owner, thread_id=first.thread_id))
-            begun = time.monotonic()
-            _, gone = await delete_key(key.key_id, keys, there, jobs)
+            start_time = time.monotonic()
+            _, deleted = await delete_key(key.key_id, keys, there, jobs)
             with pytest.raises(Cancelled):
                 await busy.reply()
             with pytest.raises(Unauthorised):
                 await waiting.reply()
 
-            assert time.monotonic() - begun < 4
-            assert gone == 2
-            for owner, left in ((key.owner, 0), (f"{key.owner}/reader", 0), (LOCAL_OWNER, 1), (f"{key.owner}x", 1)):
-                assert len((await OwnThreads(there.conversations.threads, owner).list()).heads) == left
+            assert time.monotonic() - start_time < 4
+            assert deleted == 2
+            for owner, expected_count in (
+                (key.owner, 0),
+                (f"{key.owner}/reader", 0),
+                (LOCAL_OWNER, 1),
+                (f"{key.owner}x", 1),
+            ):
+                assert len((await OwnThreads(there.conversations.threads, owner).list()).heads) == expected_count
             assert await there.conversations.log.run(key.owner, busy.request.run_id) is None
             await here.close(0)
             await there.close(0)

@@ -33,13 +33,13 @@ def test_an_address_that_others_reach_needs_a_key(tmp_path: Path) -> None:
     """Refused at start, in one line with advice; nothing was served meanwhile."""
     command = [LECTERN, "serve", "--host", "0.0.0.0", "--port", "0"]
     home = {"LECTERN_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
+    result = subprocess.run(
         command, env={**os.environ, **home}, capture_output=True, text=True, check=False, timeout=30
     )  # a server would not end by itself
 
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert [line for line in done.stderr.splitlines() if "lectern keys create" in line] == done.stderr.splitlines()
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert [line for line in result.stderr.splitlines() if "lectern keys create" in line] == result.stderr.splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -63,26 +63,28 @@ def test_a_burst_gets_exactly_a_hundred(limited: Site) -> None:
             return await asyncio.gather(*(client.get("/books", headers=ways[n % 2]) for n in range(150)))
 
     answers = asyncio.run(burst())
-    late = [got for got in answers if got.status_code == 429]
+    late = [response for response in answers if response.status_code == 429]
 
-    assert Counter(got.status_code for got in answers) == {200: 100, 429: 50}
-    left = sorted(int(got.headers["ratelimit-remaining"]) for got in answers if got.status_code == 200)
-    assert left == list(range(100))
-    for got in late:
-        assert got.headers["content-type"] == "application/problem+json"
-        assert (got.headers["ratelimit-limit"], got.headers["ratelimit-remaining"]) == ("100", "0")
-        assert got.headers["ratelimit-policy"] == "100;w=60"
-        assert 1 <= int(got.headers["retry-after"]) <= 61
-        assert f"{got.headers['retry-after']} s" in got.json()["detail"]
+    assert Counter(response.status_code for response in answers) == {200: 100, 429: 50}
+    remaining = sorted(
+        int(response.headers["ratelimit-remaining"]) for response in answers if response.status_code == 200
+    )
+    assert remaining == list(range(100))
+    for response in late:
+        assert response.headers["content-type"] == "application/problem+json"
+        assert (response.headers["ratelimit-limit"], response.headers["ratelimit-remaining"]) == ("100", "0")
+        assert response.headers["ratelimit-policy"] == "100;w=60"
+        assert 1 <= int(response.headers["retry-after"]) <= 61
+        assert f"{response.headers['retry-after']} s" in response.json()["detail"]
 
 
 def test_other_keys_and_what_is_not_counted_go_on(limited: Site) -> None:
     """A full key is its own matter; health, page and description have no standing at all."""
     assert limited.call("GET", "/books", "alpha").headers["ratelimit-remaining"] == "99"
     for path in ("/health/live", "/openapi.json", "/docs", "/", "/app.js"):
-        got = limited.call("GET", path, "only-read")
-        assert got.status_code == 200
-        assert not [name for name in got.headers if name.startswith("ratelimit")]
+        response = limited.call("GET", path, "only-read")
+        assert response.status_code == 200
+        assert not [name for name in response.headers if name.startswith("ratelimit")]
     assert "ratelimit-limit" not in limited.call("GET", "/metrics", "only-read").headers
 
 
@@ -93,7 +95,7 @@ def test_many_bad_keys_from_one_address_are_slowed_down(limited: Site) -> None:
         for number in range(MAX_BAD_KEYS + 5)
     ]
 
-    assert [got.status_code for got in codes] == [401] * MAX_BAD_KEYS + [429] * 5
+    assert [response.status_code for response in codes] == [401] * MAX_BAD_KEYS + [429] * 5
     assert int(codes[-1].headers["retry-after"]) > 0
     assert limited.call("GET", "/books", "alpha").status_code == 200
     assert limited.call("GET", "/books").status_code == 401
@@ -107,12 +109,12 @@ def test_known_host_names_are_answered_and_no_others(limited: Site) -> None:
 
 def test_commands_find_a_server_that_listens_everywhere(limited: Site) -> None:
     """By its loopback address, and without a key."""
-    made = keys_command(limited.home, "list")
+    result = keys_command(limited.home, "list")
 
-    assert "  active   read  every book  " in made.stdout
+    assert "  active   read  every book  " in result.stdout
 
 
-async def whoever(scope: Scope, receive: Receive, send: Send) -> None:
+async def echo_owner(scope: Scope, receive: Receive, send: Send) -> None:
     """Says who was let in."""
     await PlainTextResponse(scope[CALLER].owner)(scope, receive, send)
 
@@ -124,7 +126,7 @@ async def gate(folder: Path, *, most: int, proxies: tuple[str, ...] = (), local:
         keys = SqlKeys(engine)
         authenticator, limits = Authenticator(keys, Readers(keys), local), Limits(RateWindows(), most, 2)
         app = Gate(
-            whoever, authenticator=authenticator, limits=limits, proxies=networks(proxies), unguarded=frozenset()
+            echo_owner, authenticator=authenticator, limits=limits, proxies=networks(proxies), unguarded=frozenset()
         )
         transport = httpx.ASGITransport(app, client=("127.0.0.1", 5))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -137,9 +139,9 @@ async def test_a_claimed_address_counts_only_from_a_listed_proxy(
 ) -> None:
     """K5: without keys an address has the limit; eight claimed ones are one, unless the proxy is listed."""
     async with gate(tmp_path, most=3, proxies=proxies) as (client, _):
-        got = [await client.get("/x", headers={"X-Forwarded-For": f"9.9.9.{number}"}) for number in range(8)]
+        responses = [await client.get("/x", headers={"X-Forwarded-For": f"9.9.9.{number}"}) for number in range(8)]
 
-    assert sum(1 for one in got if one.status_code == 200) == admitted
+    assert sum(1 for response in responses if response.status_code == 200) == admitted
 
 
 async def test_no_key_is_needed_until_there_is_one(tmp_path: Path) -> None:
@@ -164,25 +166,25 @@ async def test_elsewhere_a_key_is_needed_even_if_there_is_none(tmp_path: Path) -
 
 async def test_readers_are_limited_each_and_together(tmp_path: Path) -> None:
     """One reader has two a minute here, the key five; asking for readers without end does not help."""
-    wanted = KeyRequest(name="w", kind="publishable", books=frozenset({"b"}), origins=frozenset({PAGE}))
+    key_request = KeyRequest(name="w", kind="publishable", books=frozenset({"b"}), origins=frozenset({PAGE}))
     async with gate(tmp_path, most=5) as (client, keys):
-        issued = await keys.create(wanted)
+        issued = await keys.create(key_request)
         base = {"X-API-Key": issued.text, "Origin": PAGE}
         tokens = [(await Readers(keys).token(issued.key.key_id)).text for _ in range(3)]
-        got = [
+        responses = [
             (await client.get("/x", headers={**base, "X-Reader-Token": token})).status_code
             for token in tokens
             for _ in range(3)
         ]
 
-    assert got == [200, 200, 429, 200, 200, 429, 200, 429, 429]
+    assert responses == [200, 200, 429, 200, 200, 429, 200, 429, 429]
 
 
 async def test_a_wrong_page_counts_as_a_bad_key(tmp_path: Path) -> None:
     """A publishable key is public: elsewhere it must not be a way to ask without being counted."""
-    wanted = KeyRequest(name="w", kind="publishable", books=frozenset({"b"}), origins=frozenset({PAGE}))
+    key_request = KeyRequest(name="w", kind="publishable", books=frozenset({"b"}), origins=frozenset({PAGE}))
     async with gate(tmp_path, most=5) as (client, keys):
-        key = (await keys.create(wanted)).text
-        got = [(await client.get("/x", headers={"X-API-Key": key})).status_code for _ in range(MAX_BAD_KEYS + 1)]
+        key = (await keys.create(key_request)).text
+        statuses = [(await client.get("/x", headers={"X-API-Key": key})).status_code for _ in range(MAX_BAD_KEYS + 1)]
 
-    assert got == [403] * MAX_BAD_KEYS + [429]
+    assert statuses == [403] * MAX_BAD_KEYS + [429]

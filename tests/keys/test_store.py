@@ -84,17 +84,17 @@ async def test_no_column_holds_a_key(keys: SqlKeys, engine: AsyncEngine) -> None
 
 async def test_two_keys_have_nothing_in_common(keys: SqlKeys) -> None:
     """Ids, owners and texts are random."""
-    made = [await keys.create(KeyRequest(name="same")) for _ in range(20)]
+    issued_keys = [await keys.create(KeyRequest(name="same")) for _ in range(20)]
 
-    assert len({one.key.key_id for one in made}) == len({one.key.owner for one in made}) == 20
-    assert len({one.text.rpartition("_")[2] for one in made}) == 20
+    assert len({issued.key.key_id for issued in issued_keys}) == len({issued.key.owner for issued in issued_keys}) == 20
+    assert len({issued.text.rpartition("_")[2] for issued in issued_keys}) == 20
 
 
 async def test_only_the_exact_text_opens(keys: SqlKeys) -> None:
     """Another secret, another kind, another id, more or less of it: nothing."""
-    one, other = await keys.create(KeyRequest(name="a")), await keys.create(KeyRequest(name="b"))
-    text, secret = one.text, one.text.rpartition("_")[2]
-    crossed = f"lk_{other.key.key_id}_{secret}"
+    first_key, second_key = await keys.create(KeyRequest(name="a")), await keys.create(KeyRequest(name="b"))
+    text, secret = first_key.text, first_key.text.rpartition("_")[2]
+    crossed = f"lk_{second_key.key.key_id}_{secret}"
     flipped = text[:-1] + ("a" if text[-1] != "a" else "b")
 
     for wrong in (
@@ -109,7 +109,7 @@ async def test_only_the_exact_text_opens(keys: SqlKeys) -> None:
         "lk__",
     ):
         assert await keys.verify(wrong) is None
-    assert await keys.verify(text) == one.key
+    assert await keys.verify(text) == first_key.key
 
 
 async def test_an_expired_key_opens_nothing(keys: SqlKeys, engine: AsyncEngine, clock: Clock) -> None:
@@ -128,20 +128,20 @@ async def test_a_revoked_key_opens_nothing_at_once(keys: SqlKeys) -> None:
     """In the process that revoked it there is no delay; a second time changes nothing, and the key stays refused."""
     issued = await keys.create(KeyRequest(name="k"))
     assert await keys.verify(issued.text)
-    gone = await keys.revoke(issued.key.key_id)
+    revoked_key = await keys.revoke(issued.key.key_id)
 
     assert await keys.verify(issued.text) is None
-    assert await keys.revoke(issued.key.key_id) == gone
+    assert await keys.revoke(issued.key.key_id) == revoked_key
     assert await keys.exist()
 
 
 async def test_revocation_reaches_another_process_within_seconds(engine: AsyncEngine) -> None:
     """A second store has seen the key; it forgets it by itself within the five seconds that the docs promise."""
-    ours, clock = SqlKeys(engine), Clock()
+    clocked_keys, clock = SqlKeys(engine), Clock()
     theirs = SqlKeys(engine, clock=clock)
-    issued = await ours.create(KeyRequest(name="k"))
+    issued = await clocked_keys.create(KeyRequest(name="k"))
     assert await theirs.verify(issued.text)
-    await ours.revoke(issued.key.key_id)
+    await clocked_keys.revoke(issued.key.key_id)
     clock.now += 4.9
 
     assert await theirs.verify(issued.text) is None
@@ -149,11 +149,11 @@ async def test_revocation_reaches_another_process_within_seconds(engine: AsyncEn
 
 async def test_what_was_read_is_believed_only_for_a_moment(engine: AsyncEngine) -> None:
     """The cache is there, or every request would ask the database; and it is short."""
-    ours, clock = SqlKeys(engine), Clock()
+    clocked_keys, clock = SqlKeys(engine), Clock()
     theirs = SqlKeys(engine, clock=clock)
-    issued = await ours.create(KeyRequest(name="k"))
+    issued = await clocked_keys.create(KeyRequest(name="k"))
     assert await theirs.verify(issued.text)
-    await ours.revoke(issued.key.key_id)
+    await clocked_keys.revoke(issued.key.key_id)
 
     assert CACHE_SECONDS < 5
     assert await theirs.verify(issued.text)
@@ -163,13 +163,13 @@ async def test_what_was_read_is_believed_only_for_a_moment(engine: AsyncEngine) 
 
 async def test_the_first_key_is_seen_by_another_process(engine: AsyncEngine) -> None:
     """A server that found no key looks again; one that found one need not."""
-    ours, clock = SqlKeys(engine), Clock()
+    clocked_keys, clock = SqlKeys(engine), Clock()
     theirs = SqlKeys(engine, clock=clock)
     assert not await theirs.exist()
-    assert not await ours.exist()
-    await ours.create(KeyRequest(name="k"))
+    assert not await clocked_keys.exist()
+    await clocked_keys.create(KeyRequest(name="k"))
 
-    assert await ours.exist()
+    assert await clocked_keys.exist()
     clock.now += CACHE_SECONDS
     assert await theirs.exist()
 
@@ -212,18 +212,18 @@ async def test_a_revoked_key_has_no_grace(keys: SqlKeys) -> None:
 
 async def test_what_cannot_be_rotated_says_why(keys: SqlKeys, engine: AsyncEngine) -> None:
     """An unknown id, a revoked key, an expired one without more time; with it, it opens again."""
-    gone, late = await keys.create(KeyRequest(name="a")), await keys.create(KeyRequest(name="b", days=1))
-    await keys.revoke(gone.key.key_id)
+    revoked_key, late = await keys.create(KeyRequest(name="a")), await keys.create(KeyRequest(name="b", days=1))
+    await keys.revoke(revoked_key.key.key_id)
     async with engine.begin() as connection:
-        mine = api_keys.c.key_id == late.key.key_id
-        await connection.execute(update(api_keys).where(mine).values(expires_at=days_ago(1)))
+        is_late_key = api_keys.c.key_id == late.key.key_id
+        await connection.execute(update(api_keys).where(is_late_key).values(expires_at=days_ago(1)))
 
     with pytest.raises(UnknownKey, match="lectern keys list"):
         await keys.rotate("nobody")
     with pytest.raises(UnknownKey):
         await keys.revoke("nobody")
     with pytest.raises(Conflict, match="revoked"):
-        await keys.rotate(gone.key.key_id)
+        await keys.rotate(revoked_key.key.key_id)
     with pytest.raises(Conflict, match="--expires"):
         await keys.rotate(late.key.key_id)
     for wrong in (-1, 1e9, float("nan")):
@@ -271,11 +271,11 @@ async def test_origins_are_those_of_keys_that_open_something(keys: SqlKeys, cloc
 
 async def test_a_server_secret_is_made_once_for_all_processes(engine: AsyncEngine) -> None:
     """Whoever comes first makes it; everybody has the same, and it is not short."""
-    found = await asyncio.gather(*(SqlKeys(engine).server_secret("readers") for _ in range(5)))
+    secrets = await asyncio.gather(*(SqlKeys(engine).server_secret("readers") for _ in range(5)))
 
-    assert len(set(found)) == 1
-    assert len(found[0]) == 32
-    assert await SqlKeys(engine).server_secret("another") != found[0]
+    assert len(set(secrets)) == 1
+    assert len(secrets[0]) == 32
+    assert await SqlKeys(engine).server_secret("another") != secrets[0]
 
 
 async def test_the_tables_are_those_of_the_migration(engine: AsyncEngine) -> None:
@@ -283,5 +283,7 @@ async def test_the_tables_are_those_of_the_migration(engine: AsyncEngine) -> Non
     async with engine.connect() as connection:
         for table in (api_keys, server_secrets):
             name = table.name
-            found = await connection.run_sync(lambda sync, name=name: inspect(sync).get_columns(name))
-            assert {(one["name"], one["nullable"]) for one in found} == {(c.name, c.nullable) for c in table.columns}
+            columns = await connection.run_sync(lambda sync, name=name: inspect(sync).get_columns(name))
+            assert {(column["name"], column["nullable"]) for column in columns} == {
+                (c.name, c.nullable) for c in table.columns
+            }

@@ -25,7 +25,7 @@ PUBLISHABLE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("wanted", "says"),
+    ("fields", "says"),
     [
         ({"name": " "}, "name"),
         ({"name": "x" * 101}, "name"),
@@ -47,10 +47,10 @@ PUBLISHABLE: dict[str, Any] = {
         ({**PUBLISHABLE, "rights": frozenset({"admin"})}, "read and chat"),
     ],
 )
-def test_a_key_that_cannot_be_is_refused_with_advice(wanted: dict[str, Any], says: str) -> None:
+def test_a_key_that_cannot_be_is_refused_with_advice(fields: dict[str, Any], says: str) -> None:
     """Whatever is wrong, the message names it."""
     with pytest.raises(BadInput, match=says):
-        KeyRequest(**wanted)
+        KeyRequest(**fields)
 
 
 def test_books_of_every_script_can_have_a_key() -> None:
@@ -59,7 +59,7 @@ def test_books_of_every_script_can_have_a_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "origin"),
+    ("typed", "origin"),
     [
         ("https://Example.org/", "https://example.org"),
         ("https://example.org:443", "https://example.org"),
@@ -67,20 +67,20 @@ def test_books_of_every_script_can_have_a_key() -> None:
         ("http://[::1]:80", "http://[::1]"),
     ],
 )
-def test_an_origin_is_written_as_browsers_send_it(given: str, origin: str) -> None:
+def test_an_origin_is_written_as_browsers_send_it(typed: str, origin: str) -> None:
     """Lower case, no default port, no slash at the end."""
-    assert origin_of(given) == origin
+    assert origin_of(typed) == origin
 
 
 @pytest.mark.parametrize(
-    "given",
+    "typed",
     ["*", "null", "", "example.org", "ftp://a.example", "https://", "https://a.example/page", "https://a.example?x",
      "https://u:p@a.example", "https://*.a.example", "https://a.example:99999", "https://a b", "file:///x"],
 )  # fmt: skip
-def test_what_is_no_origin_is_refused(given: str) -> None:
+def test_what_is_no_origin_is_refused(typed: str) -> None:
     """No wildcard, no path, no other scheme."""
     with pytest.raises(BadInput, match=r"https://example\.org"):
-        origin_of(given)
+        origin_of(typed)
 
 
 @pytest.fixture
@@ -106,11 +106,11 @@ async def test_a_token_that_was_not_signed_so_names_nobody(keys: SqlKeys) -> Non
     readers = Readers(keys)
     text = (await readers.token("one")).text
     name, expires, signature = text.split(".")
-    other = (await readers.token("one")).text.split(".")[0]
+    other_token = (await readers.token("one")).text.split(".")[0]
 
     assert await readers.reader("two", text) is None
     forged = (
-        f"{other}.{expires}.{signature}",
+        f"{other_token}.{expires}.{signature}",
         f"{name}.{int(expires) + 1}.{signature}",
         f"{name}.0{expires}.{signature[:-1]}",
         f"{name}.{expires}.{'0' * 64}",
@@ -136,7 +136,7 @@ async def test_a_token_ends_after_thirty_days(keys: SqlKeys) -> None:
 
 def scope(client: str | None, *forwarded: str) -> dict[str, Any]:
     """A request from there that claims to come from elsewhere."""
-    headers = [(b"x-forwarded-for", one.encode("latin-1")) for one in forwarded]
+    headers = [(b"x-forwarded-for", address.encode("latin-1")) for address in forwarded]
     return {"client": (client, 1) if client else None, "headers": headers}
 
 

@@ -36,12 +36,12 @@ texts = st.lists(
 
 
 @given(st.lists(vectors, max_size=4), st.integers(0, 4))
-def test_nothing_unfit_passes(found: list[object], count: int) -> None:
+def test_nothing_unfit_passes(vectors: list[object], count: int) -> None:
     """What is given out is right in number and length, finite and neither zero nor beyond single precision; everything
     else is the provider's error, and no other."""
     passed = None
     with suppress(ProviderError):
-        passed = check_vectors("acme", found, count=count, dimensions=4)
+        passed = check_vectors("acme", vectors, count=count, dimensions=4)
 
     assert passed is None or len(passed) == count
     for vector in passed or []:
@@ -51,11 +51,11 @@ def test_nothing_unfit_passes(found: list[object], count: int) -> None:
 
 
 @given(st.lists(st.lists(st.floats(-1, 1), min_size=4, max_size=4), max_size=4))
-def test_the_fit_pass_unchanged(found: list[list[float]]) -> None:
+def test_the_fit_pass_unchanged(vectors: list[list[float]]) -> None:
     """The check gives back what it was given."""
-    found = [[*vector[:3], 1.0] for vector in found]
+    vectors = [[*vector[:3], 1.0] for vector in vectors]
 
-    assert check_vectors("acme", found, count=len(found), dimensions=4) == found
+    assert check_vectors("acme", vectors, count=len(vectors), dimensions=4) == vectors
 
 
 @given(st.lists(st.one_of(st.integers(-1, 4), st.none(), st.booleans(), st.floats()), max_size=5), st.integers(0, 4))
@@ -74,10 +74,10 @@ def test_vectors_find_their_texts_or_fail(places: list[object], count: int) -> N
 def test_batches_hold_every_text_once(sizes: dict[str, int], max_texts: int, max_bytes: int) -> None:
     """Within both limits, by size, none lost; only a text that is too large by itself goes beyond, and alone."""
     batches = list(in_batches(sizes, max_texts=max_texts, max_bytes=max_bytes))
-    sent = [text for batch in batches for text in batch]
+    sent_texts = [text for batch in batches for text in batch]
 
-    assert sorted(sent) == sorted(sizes)
-    assert [sizes[text] for text in sent] == sorted(sizes.values())
+    assert sorted(sent_texts) == sorted(sizes)
+    assert [sizes[text] for text in sent_texts] == sorted(sizes.values())
     assert all(0 < len(batch) <= max_texts for batch in batches)
     assert all(len(batch) == 1 or sum(sizes[text] for text in batch) <= max_bytes for batch in batches)
 
@@ -87,14 +87,14 @@ def test_batches_hold_every_text_once(sizes: dict[str, int], max_texts: int, max
 def test_windows_lose_nothing_and_fit(pieces, text: str, trail: list[str], limit: int) -> None:
     """Together the windows hold every visible character in order, each under the trail, none over the limit."""
     head = " > ".join(" ".join(name.split()) for name in trail if name.strip())
-    found = passages(trail, text, limit=limit, pieces=pieces)
+    windows = passages(trail, text, limit=limit, pieces=pieces)
 
     if len(pieces(head)) > limit // 4:  # such a head is read once
-        assert "".join("".join(found).split()) == "".join(f"{head}{text}".split())
+        assert "".join("".join(windows).split()) == "".join(f"{head}{text}".split())
     else:
-        assert all(window.startswith(head) for window in found)
-        assert "".join("".join(window[len(head) :] for window in found).split()) == "".join(text.split())
-    assert all(len(pieces(window)) <= limit for window in found)
+        assert all(window.startswith(head) for window in windows)
+        assert "".join("".join(window[len(head) :] for window in windows).split()) == "".join(text.split())
+    assert all(len(pieces(window)) <= limit for window in windows)
 
 
 @given(texts)
@@ -125,17 +125,17 @@ def _windows(page: str) -> tuple[str, ...]:
 
 
 @given(st.text(max_size=40), st.sampled_from(["retry-after", "retry-after-ms"]))
-def test_any_header_can_be_read(said: str, name: str) -> None:
+def test_any_header_can_be_read(header: str, name: str) -> None:
     """A wait is a number of seconds, not negative and not endless, or nothing was said."""
-    wait = retry_after({name: said})
+    wait = retry_after({name: header})
 
     assert wait is None or (math.isfinite(wait) and wait >= 0)
 
 
 @given(st.integers(100, 599), st.text(max_size=30), st.text(max_size=30))
-def test_no_word_of_the_providers_crosses_the_border(status: int, said: str, code: str) -> None:
+def test_no_word_of_the_providers_crosses_the_border(status: int, text: str, code: str) -> None:
     """Whatever the status, it becomes an error of ours; a code is repeated only if it is made of plain letters."""
-    error = status_error("acme", status, {"retry-after": said}, key_name="ACME_API_KEY", code=f"sk-{code}")
+    error = status_error("acme", status, {"retry-after": text}, key_name="ACME_API_KEY", code=f"sk-{code}")
 
     assert error.provider == "acme"
     assert "sk-" not in str(error)

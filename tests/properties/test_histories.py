@@ -71,11 +71,11 @@ class History:
                     ingest_deps = await self._open(stack)
                 await self._step(ingest_deps)
             await self._ingest(ingest_deps)
-            ours = await content(ingest_deps)
+            actual = await content(ingest_deps)
             assert [finding.kind async for finding in examine(ingest_deps, mend=False)] == [], self.deeds
         async with open_ingest_parts(self.folder / "fresh", self.embedder) as ingest_deps:
             await run(ingest_deps, self.author.folder)
-            assert ours == await content(ingest_deps), self.deeds
+            assert actual == await content(ingest_deps), self.deeds
         shutil.rmtree(self.folder)  # an engine's files are large, and a campaign has thousands of them
 
     async def _open(self, stack: AsyncExitStack) -> IngestDeps:
@@ -87,11 +87,11 @@ class History:
 
     async def _step(self, ingest_deps: IngestDeps) -> None:
         self.deeds += [self.author.edit() for _ in range(self.chance.randint(1, 4))]
-        what = self.chance.random()
-        if what < 0.08 and (entry := await ingest_deps.ledger.book("book")):
+        choice = self.chance.random()
+        if choice < 0.08 and (entry := await ingest_deps.ledger.book("book")):
             self.deeds.append("remove")
             await remove(ingest_deps.ledger, ingest_deps.collections, entry)
-        elif what < 0.35:
+        elif choice < 0.35:
             await self._die(ingest_deps)
         else:
             await self._ingest(ingest_deps)
@@ -118,12 +118,12 @@ class History:
 
 def dying(instant: str, count: int) -> Callable[[str], None]:
     """A listener that ends the work when this instant comes for the `count`-th time."""
-    left = count
+    remaining = count
 
     def listener(reached: str) -> None:
-        nonlocal left
-        left -= reached == instant
-        if reached == instant and left == 0:
+        nonlocal remaining
+        remaining -= reached == instant
+        if reached == instant and remaining == 0:
             raise Dead(instant)
 
     return listener
@@ -165,7 +165,7 @@ async def test_stale_words_and_vectors_would_be_noticed(tmp_path: Path, server: 
     """Payloads alone would not tell: chunks found by another language's stems, or by other windows, are different."""
     author = Author(tmp_path / "book", 2)
     author._write(Path("lectern.toml"), 'language = "en"\n')
-    held = []
+    stored_by_index = []
     for number, (language, embedder) in enumerate(
         (("en", WordEmbedder()), ("de", WordEmbedder()), ("en", WindowEmbedder()))
     ):
@@ -173,11 +173,15 @@ async def test_stale_words_and_vectors_would_be_noticed(tmp_path: Path, server: 
         author._write(Path("lectern.toml"), f'language = "{language}"\n')
         async with open_ingest_parts(tmp_path / str(number), embedder, server=server) as ingest_deps:
             await run(ingest_deps, author.folder)
-            held.append(await content(ingest_deps))
+            stored_by_index.append(await content(ingest_deps))
 
-    assert [str(one) for one in held[0]] == [str(one) for one in held[1]] == [str(one) for one in held[2]]
-    assert held[0] != held[1]
-    assert held[0] != held[2]
+    assert (
+        [str(stored) for stored in stored_by_index[0]]
+        == [str(stored) for stored in stored_by_index[1]]
+        == [str(stored) for stored in stored_by_index[2]]
+    )
+    assert stored_by_index[0] != stored_by_index[1]
+    assert stored_by_index[0] != stored_by_index[2]
 
 
 @pytest.fixture

@@ -38,9 +38,10 @@ def folder() -> Iterator[Path]:
 
 def read_all(root: Path, rules: ReadingRules) -> tuple[Survey, dict[str, tuple[Chunk, ...]]]:
     """A folder's survey and chunks by file."""
-    found = survey(root, book_id="book", rules=rules)
-    return found, {
-        lesson.source_file: read_lesson(root, lesson, found.manifest, rules).chunks for lesson in found.lessons
+    book_survey = survey(root, book_id="book", rules=rules)
+    return book_survey, {
+        lesson.source_file: read_lesson(root, lesson, book_survey.manifest, rules).chunks
+        for lesson in book_survey.lessons
     }
 
 
@@ -125,19 +126,19 @@ def test_identity_and_chain(book: dict[str, str], rules: ReadingRules) -> None:
     """Ids are the design's, deterministic, unique; a lesson's chunks are one chain under one parent, and no other's."""
     with folder() as root:
         write(root, book)
-        found, chunks = read_all(root, rules)
+        book_survey, chunks = read_all(root, rules)
         again = read_all(root, rules)
 
-    assert (found, chunks) == again
+    assert (book_survey, chunks) == again
     everything = [chunk for lesson in chunks.values() for chunk in lesson]
     assert len({chunk.id for chunk in everything}) == len(everything)
     assert len({lesson[0].parent_doc_id for lesson in chunks.values() if lesson}) == sum(map(bool, chunks.values()))
-    for source in found.lessons:
-        seen: dict[str, int] = {}
+    for source in book_survey.lessons:
+        line_counts: dict[str, int] = {}
         lesson = chunks[source.source_file]
         for index, chunk in enumerate(lesson):
-            seen[chunk.content_hash] = seen.get(chunk.content_hash, 0) + 1
-            assert chunk.id == chunk_id(source.place, chunk.content_hash, seen[chunk.content_hash])
+            line_counts[chunk.content_hash] = line_counts.get(chunk.content_hash, 0) + 1
+            assert chunk.id == chunk_id(source.place, chunk.content_hash, line_counts[chunk.content_hash])
             assert chunk.parent_doc_id == parent_doc_id(source.place)
             assert (chunk.chunk_index, chunk.total_chunks) == (index, len(lesson))
             assert chunk.prev_chunk_id == (lesson[index - 1].id if index else None)
@@ -150,9 +151,9 @@ def test_words_lines_and_counts(book: dict[str, str], rules: ReadingRules) -> No
     """Every word that a reader sees is in a chunk whose lines hold it, in order; what nobody sees is in none."""
     with folder() as root:
         write(root, book)
-        found, chunks = read_all(root, rules)
+        book_survey, chunks = read_all(root, rules)
 
-    assert found.files_discovered == len(book)
+    assert book_survey.files_discovered == len(book)
     for file, lesson in chunks.items():
         lines = book[file].split("\n")
         home = {word: number for number, line in enumerate(lines, 1) for word in re.findall(r"\bseen\d+x\d+", line)}
@@ -216,11 +217,14 @@ def test_no_bytes_crash_the_reader(raw: bytes) -> None:
     with folder() as root:
         (root / "a.mdx").write_bytes(raw)
         try:
-            found, chunks = read_all(root, SMALL)
+            book_survey, chunks = read_all(root, SMALL)
         except BookNotFound:
             raise AssertionError("the file was not discovered") from None
 
-    assert len(found.lessons) + len([problem for problem in found.problems if problem.severity == "error"]) >= 1
+    assert (
+        len(book_survey.lessons) + len([problem for problem in book_survey.problems if problem.severity == "error"])
+        >= 1
+    )
     for lesson in chunks.values():
         for chunk in lesson:
             assert len(chunk.text) >= 10
@@ -237,7 +241,7 @@ def test_cleaning_keeps_every_line(text: str, mdx: bool) -> None:
     assert len(body.lines) == len(text.split("\n"))
     covered = [line for block in body.blocks for line in range(block.start, block.end)]
     assert len(covered) == len(set(covered))
-    assert {line for line, shown in enumerate(body.lines) if shown.strip()} <= set(covered)
+    assert {line for line, line_text in enumerate(body.lines) if line_text.strip()} <= set(covered)
     assert [block.start for block in body.blocks] == sorted(block.start for block in body.blocks)
 
 

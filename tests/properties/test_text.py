@@ -46,10 +46,10 @@ def passages(request: pytest.FixtureRequest) -> list[str]:
 
 
 def _passages(root: Path) -> Iterator[str]:
-    found = survey(root, book_id="book")
-    lessons = random.Random(7).sample(list(found.lessons), min(MOST_LESSONS, len(found.lessons)))
+    book_survey = survey(root, book_id="book")
+    lessons = random.Random(7).sample(list(book_survey.lessons), min(MOST_LESSONS, len(book_survey.lessons)))
     for lesson in lessons:
-        yield from (chunk.text for chunk in read_lesson(root, lesson, found.manifest, DEFAULT_RULES).chunks)
+        yield from (chunk.text for chunk in read_lesson(root, lesson, book_survey.manifest, DEFAULT_RULES).chunks)
 
 
 marks = st.text(alphabet="`~<>{}[]()#*_-=|$\\!:.?•✅ \n\tab1A\u3042\u3002\ufeff\u2028\x0b\x0c&;,", max_size=300)
@@ -66,11 +66,11 @@ def holds_up(passage: str) -> None:
     for piece in pieces:
         assert piece.block.start <= piece.start < piece.end <= piece.block.end or not piece.text
         assert piece.text in piece.block.text
-        shown = passage[piece.start : piece.end]
-        if "\n" in shown:
-            assert (shown.split()[:1], shown.split()[-1:]) == (piece.text.split()[:1], piece.text.split()[-1:])
+        quoted = passage[piece.start : piece.end]
+        if "\n" in quoted:
+            assert (quoted.split()[:1], quoted.split()[-1:]) == (piece.text.split()[:1], piece.text.split()[-1:])
         else:
-            assert (cells_of(shown) if piece.kind == "row" else shown) == piece.text
+            assert (cells_of(quoted) if piece.kind == "row" else quoted) == piece.text
     for before, after in pairwise(pieces):
         assert before.end <= after.start
     assert not _words_in_no_block(passage)
@@ -78,11 +78,13 @@ def holds_up(passage: str) -> None:
 
 def _words_in_no_block(passage: str) -> list[str]:
     """Lines with words that are in no block, the rims of boxes aside."""
-    left = list(passage)
+    remaining = list(passage)
     for block in blocks_of(passage):
-        left[block.start : block.end] = " " * (block.end - block.start)
+        remaining[block.start : block.end] = " " * (block.end - block.start)
     rims = (":::", "!!!", "???")
-    return [line for line in "".join(left).split("\n") if _has_words(line) and not line.strip(" \t>").startswith(rims)]
+    return [
+        line for line in "".join(remaining).split("\n") if _has_words(line) and not line.strip(" \t>").startswith(rims)
+    ]
 
 
 @given(marks)

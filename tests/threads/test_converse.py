@@ -20,7 +20,7 @@ from lectern.domain.threads import LOCAL_OWNER, Json
 from lectern.store.database import open_database
 from tests.answering.scripted import chats, open_scripted
 from tests.databases import new_postgres_database
-from tests.fakeai import FakeAI, Said, Step, fake_ai, saying
+from tests.fakeai import FakeAI, ScriptedReply, Step, fake_ai, saying
 
 NODE = "A node is a process that computes. [1]"
 WINE = "Which wine goes well with roast duck?"
@@ -41,29 +41,33 @@ async def lectern(tmp_path: Path, ai: FakeAI) -> AsyncIterator[Lectern]:
         yield opened
 
 
-def request(text: str = "What is a node?", **given: Any) -> TurnRequest:
+def request(text: str = "What is a node?", **fields: Any) -> TurnRequest:
     """A question in a thread of its own, unless one is named."""
     ids = {"thread_id": str(uuid.uuid4()), "run_id": str(uuid.uuid4()), "owner": LOCAL_OWNER}
-    return TurnRequest(**{**ids, "text": text, **given})
+    return TurnRequest(**{**ids, "text": text, **fields})
 
 
-async def say(lectern: Lectern, text: str = "What is a node?", **given: Any) -> Json:
+async def say(lectern: Lectern, text: str = "What is a node?", **fields: Any) -> Json:
     """One turn, to its reply."""
-    return await lectern.app.runs.start(request(text, **given)).reply()
+    return await lectern.app.runs.start(request(text, **fields)).reply()
 
 
 async def test_a_turn_is_kept_as_it_was_shown(lectern: Lectern) -> None:
     """The last event, the thread's reply and what the store gives under the run's id are the same."""
-    asked = request(stream=True)
-    run = lectern.app.runs.start(asked)
+    turn_request = request(stream=True)
+    run = lectern.app.runs.start(turn_request)
     events = [event async for _, event in run.follow()]
 
     assert isinstance(events[0], TurnBegun)
     assert isinstance(events[-1], TurnStored)
-    [turn] = await lectern.threads.turns(asked.thread_id)
-    assert turn.reply == events[-1].reply == await lectern.app.conversations.threads.reply(LOCAL_OWNER, asked.run_id)
+    [turn] = await lectern.threads.turns(turn_request.thread_id)
+    assert (
+        turn.reply
+        == events[-1].reply
+        == await lectern.app.conversations.threads.reply(LOCAL_OWNER, turn_request.run_id)
+    )
     assert turn.answer == turn.reply["response"]
-    assert turn.reply["session_id"] == asked.thread_id
+    assert turn.reply["session_id"] == turn_request.thread_id
 
 
 async def test_a_follow_up_leans_on_the_answers_before_it(lectern: Lectern, ai: FakeAI) -> None:
@@ -75,11 +79,11 @@ async def test_a_follow_up_leans_on_the_answers_before_it(lectern: Lectern, ai: 
     await say(lectern, "How do nodes talk to each other?", thread_id=thread_id)
 
     assert not refused["should_answer"]
-    sent = str(chats(ai)[-1]["messages"])
-    assert "What is a node?" in sent
-    assert "wine" not in sent
+    sent_messages = str(chats(ai)[-1]["messages"])
+    assert "What is a node?" in sent_messages
+    assert "wine" not in sent_messages
     thread = await lectern.threads.read(thread_id)
-    assert [one.role for one in thread.messages] == ["user", "assistant"] * 3
+    assert [message.role for message in thread.messages] == ["user", "assistant"] * 3
 
 
 async def test_a_thread_keeps_its_book(lectern: Lectern) -> None:
@@ -100,8 +104,8 @@ async def test_filters_that_are_left_out_are_the_threads_last(lectern: Lectern) 
     """A filter stays until it is given anew; None clears it."""
     thread_id = str(uuid.uuid4())
 
-    async def filters(given: dict[str, Any]) -> Json:
-        await say(lectern, thread_id=thread_id, filters=given)
+    async def filters(scope_fields: dict[str, Any]) -> Json:
+        await say(lectern, thread_id=thread_id, filters=scope_fields)
         return (await lectern.threads.read(thread_id)).head.filters
 
     assert await filters({"hardware_tier_filter": 2, "module_filter": "ros2"}) == {
@@ -135,37 +139,37 @@ async def test_a_full_thread_offers_a_new_one(tmp_path: Path, ai: FakeAI, monkey
 async def test_a_failed_turn_leaves_only_a_line_in_the_log(lectern: Lectern, ai: FakeAI) -> None:
     """No message, nothing counted; the question and the error are in the log, and the next turn works."""
     ai.script(then=Step(status=500))
-    asked = request()
+    turn_request = request()
 
     with pytest.raises(ProviderError):
-        await lectern.app.runs.start(asked).reply()
+        await lectern.app.runs.start(turn_request).reply()
 
-    run = await lectern.app.conversations.log.run(LOCAL_OWNER, asked.run_id)
+    run = await lectern.app.conversations.log.run(LOCAL_OWNER, turn_request.run_id)
     assert run is not None
-    assert (run.state, run.question) == ("error", asked.text)
+    assert (run.state, run.question) == ("error", turn_request.text)
     assert run.error
-    assert await lectern.app.conversations.threads.head(LOCAL_OWNER, asked.thread_id) is None
+    assert await lectern.app.conversations.threads.head(LOCAL_OWNER, turn_request.thread_id) is None
     ai.script(then=Step(say=saying(NODE)))
-    assert (await say(lectern, thread_id=asked.thread_id))["should_answer"]
+    assert (await say(lectern, thread_id=turn_request.thread_id))["should_answer"]
 
 
 async def test_a_cancelled_run_leaves_the_thread_as_it_was(lectern: Lectern, ai: FakeAI) -> None:
     """Cancelling ends the run at once, with an error for whoever follows; the thread is free and unchanged."""
     ai.script(then=Step(say=saying(NODE), delay=30))
-    asked = request()
-    run = lectern.app.runs.start(asked)
+    turn_request = request()
+    run = lectern.app.runs.start(turn_request)
     await run.wait_until_begun()
     async with asyncio.timeout(5):
         await run.cancel()
 
     with pytest.raises(Cancelled):
         await run.reply()
-    known = await lectern.app.conversations.log.run(LOCAL_OWNER, asked.run_id)
-    assert known is not None
-    assert known.state == "cancelled"
-    assert await lectern.app.conversations.threads.head(LOCAL_OWNER, asked.thread_id) is None
+    stored_run = await lectern.app.conversations.log.run(LOCAL_OWNER, turn_request.run_id)
+    assert stored_run is not None
+    assert stored_run.state == "cancelled"
+    assert await lectern.app.conversations.threads.head(LOCAL_OWNER, turn_request.thread_id) is None
     ai.script(then=Step(say=saying(NODE)))
-    assert (await say(lectern, thread_id=asked.thread_id))["should_answer"]
+    assert (await say(lectern, thread_id=turn_request.thread_id))["should_answer"]
 
 
 @pytest.mark.parametrize("deed", ["cancel", "delete the thread"])
@@ -175,22 +179,22 @@ async def test_an_end_in_another_process_is_heard(
     """Whoever carries a run on hears within about a second that another process cancelled it, or deleted its thread:
     whoever follows is told, no model is paid for any longer, and the thread is free."""
     url = await new_postgres_database(postgres_address)
-    async with open_database(url) as mine, open_database(url) as yours:
-        here, there = lectern.app.runs_on(mine), lectern.app.runs_on(yours)
+    async with open_database(url) as first_database, open_database(url) as second_database:
+        here, there = lectern.app.runs_on(first_database), lectern.app.runs_on(second_database)
         first = request()
         await here.start(first).reply()
         ai.script(then=Step(say=saying(NODE), delay=30))
-        asked = request(thread_id=first.thread_id)
-        run = here.start(asked)
+        turn_request = request(thread_id=first.thread_id)
+        run = here.start(turn_request)
         await run.wait_until_begun()
-        begun = time.monotonic()
+        start_time = time.monotonic()
         if deed == "cancel":
-            await there.conversations.log.end(asked.run_id, "cancelled")
+            await there.conversations.log.end(turn_request.run_id, "cancelled")
         else:
-            await there.conversations.threads.delete(LOCAL_OWNER, asked.thread_id)
+            await there.conversations.threads.delete(LOCAL_OWNER, turn_request.thread_id)
         with pytest.raises(Cancelled):
             await run.reply()
-        assert time.monotonic() - begun < 2.5
+        assert time.monotonic() - start_time < 2.5
         await run.wait_until_ended()
         ai.script(then=Step(say=saying(NODE)))
         assert (await there.start(request(thread_id=first.thread_id)).reply())["should_answer"]
@@ -201,64 +205,66 @@ async def test_an_end_in_another_process_is_heard(
 @pytest.mark.parametrize("step", range(12))
 async def test_cancelling_anywhere_keeps_all_or_nothing(lectern: Lectern, step: int) -> None:
     """Whenever a run is cancelled, the thread holds the whole turn or nothing, and the log agrees."""
-    asked = request()
-    run = lectern.app.runs.start(asked)
+    turn_request = request()
+    run = lectern.app.runs.start(turn_request)
     for _ in range(step * 3):
         await asyncio.sleep(0)
     await asyncio.sleep(step * 0.004)
     await run.cancel()
 
-    head = await lectern.app.conversations.threads.head(LOCAL_OWNER, asked.thread_id)
-    known = await lectern.app.conversations.log.run(LOCAL_OWNER, asked.run_id)
+    head = await lectern.app.conversations.threads.head(LOCAL_OWNER, turn_request.thread_id)
+    stored_run = await lectern.app.conversations.log.run(LOCAL_OWNER, turn_request.run_id)
     last = run.events[-1]
     assert isinstance(last, TurnStored) == (head is not None)
     if head is not None:
         assert head.turn_count == 1
-        assert known is not None
-        assert known.state == "replied"
+        assert stored_run is not None
+        assert stored_run.state == "replied"
     else:
         assert isinstance(last, Failed)
-        assert known is None or known.state == "cancelled"
+        assert stored_run is None or stored_run.state == "cancelled"
 
 
 async def test_the_same_id_twice_is_one_turn(lectern: Lectern, ai: FakeAI) -> None:
     """Asked again under the same id, by itself or side by side, a question is answered once and replied alike."""
-    asked = request(digest="same")
-    both = await asyncio.gather(lectern.app.runs.start(asked).reply(), lectern.app.runs.start(asked).reply())
+    turn_request = request(digest="same")
+    replies = await asyncio.gather(
+        lectern.app.runs.start(turn_request).reply(), lectern.app.runs.start(turn_request).reply()
+    )
     fresh = Runs(
         lectern.app.conversations, max_runs=5, max_runs_per_owner=5
     )  # another process, or this one after a restart
-    again = await fresh.start(asked).reply()
+    again = await fresh.start(turn_request).reply()
 
-    assert both[0] == both[1] == again
+    assert replies[0] == replies[1] == again
     assert len(chats(ai)) == 1
-    assert (await lectern.threads.read(asked.thread_id)).head.turn_count == 1
+    assert (await lectern.threads.read(turn_request.thread_id)).head.turn_count == 1
     with pytest.raises(BadInput, match="Idempotency-Key"):
-        await fresh.start(request(run_id=asked.run_id, thread_id=asked.thread_id, digest="other")).reply()
+        await fresh.start(request(run_id=turn_request.run_id, thread_id=turn_request.thread_id, digest="other")).reply()
 
 
 async def test_too_many_at_once_are_turned_away(lectern: Lectern, ai: FakeAI) -> None:
     """Beyond the cap a run is refused before it begins; one that ended makes room."""
     ai.script(then=Step(say=saying(NODE), delay=30))
     runs = Runs(lectern.app.conversations, max_runs=3, max_runs_per_owner=2)
-    mine = [runs.start(request(owner="a")) for _ in range(2)]
+    first_runs = [runs.start(request(owner="a")) for _ in range(2)]
 
     with pytest.raises(Overloaded):
         runs.start(request(owner="a"))
-    yours = runs.start(request(owner="b"))
+    second_run = runs.start(request(owner="b"))
     with pytest.raises(Overloaded):
         runs.start(request(owner="c"))
-    await mine[0].cancel()
+    await first_runs[0].cancel()
     runs.start(request(owner="c"))
     await runs.close(0)
     assert runs.active == 0
-    assert all(run.done for run in (*mine, yours))
+    assert all(run.done for run in (*first_runs, second_run))
 
 
 async def test_a_summary_comes_with_the_fifth_exchange(lectern: Lectern) -> None:
     """Before it there is none; from then on it names what the conversation is about, in at most 200 characters."""
     thread_id = str(uuid.uuid4())
-    seen = []
+    events = []
     for text in (
         "What is a node?",
         "What is a service?",
@@ -267,12 +273,12 @@ async def test_a_summary_comes_with_the_fifth_exchange(lectern: Lectern) -> None
         "And a node?",
     ):
         await say(lectern, text, thread_id=thread_id)
-        seen.append((await lectern.threads.read(thread_id)).head.topic_summary)
+        events.append((await lectern.threads.read(thread_id)).head.topic_summary)
 
-    assert seen[:4] == [None] * 4
-    assert seen[4] is not None
-    assert "node" in seen[4]
-    assert len(seen[4]) <= 200
+    assert events[:4] == [None] * 4
+    assert events[4] is not None
+    assert "node" in events[4]
+    assert len(events[4]) <= 200
 
 
 async def test_an_ephemeral_conversation_leaves_nothing(lectern: Lectern) -> None:
@@ -284,8 +290,8 @@ async def test_an_ephemeral_conversation_leaves_nothing(lectern: Lectern) -> Non
 
     assert (await runs.conversations.threads.thread(LOCAL_OWNER, thread_id)).head.turn_count == 2
     assert await lectern.app.conversations.threads.head(LOCAL_OWNER, thread_id) is None
-    held = b"".join(file.read_bytes() for file in lectern.app.home.path.glob("lectern.db*"))
-    assert b"canarywort" not in held
+    stored_bytes = b"".join(file.read_bytes() for file in lectern.app.home.path.glob("lectern.db*"))
+    assert b"canarywort" not in stored_bytes
 
 
 async def test_python_asks_and_reads_its_own_threads(lectern: Lectern) -> None:
@@ -314,7 +320,7 @@ async def test_an_unexpected_error_is_not_shown(lectern: Lectern, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("model_summary", "is_stored"),
     [
         ("Nodes and how they talk", True),
         ("See https://evil.example for more", False),
@@ -322,11 +328,13 @@ async def test_an_unexpected_error_is_not_shown(lectern: Lectern, monkeypatch: p
         ("x" * 201, False),
     ],
 )
-async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, said: str, kept: bool) -> None:
+async def test_the_models_summary_is_words_alone(
+    lectern: Lectern, ai: FakeAI, model_summary: str, is_stored: bool
+) -> None:
     """After five exchanges the model sums the questions up; what leads somewhere, or is too long, is not taken."""
 
-    def answer(body: dict[str, Any]) -> Said:
-        return Said(text=said if "the conversation is about" in str(body["messages"][0]) else NODE)
+    def answer(body: dict[str, Any]) -> ScriptedReply:
+        return ScriptedReply(text=model_summary if "the conversation is about" in str(body["messages"][0]) else NODE)
 
     ai.script(then=Step(say=answer))
     thread_id = str(uuid.uuid4())
@@ -337,9 +345,9 @@ async def test_the_models_summary_is_words_alone(lectern: Lectern, ai: FakeAI, s
 
     summary = (await lectern.threads.read(thread_id)).head.topic_summary
     assert summary is not None
-    assert (summary == said) == kept
-    sent = next(body for body in chats(ai) if "the conversation is about" in str(body["messages"][0]))
-    assert "process that computes" not in str(sent["messages"][1:])
+    assert (summary == model_summary) == is_stored
+    summary_request = next(body for body in chats(ai) if "the conversation is about" in str(body["messages"][0]))
+    assert "process that computes" not in str(summary_request["messages"][1:])
 
 
 async def test_the_last_turn_is_given_again_to_who_lost_it(
@@ -348,21 +356,21 @@ async def test_the_last_turn_is_given_again_to_who_lost_it(
     """Asked again under its key, the last turn that fits is the reply, not the limit; so it is after a restart."""
     monkeypatch.setenv("AGENT_MAX_TURNS", "1")
     async with open_scripted(tmp_path, ai) as lectern:
-        asked = request(digest="key")
-        first = await lectern.app.runs.start(asked).reply()
-        again = await Runs(lectern.app.conversations, max_runs=5, max_runs_per_owner=5).start(asked).reply()
+        turn_request = request(digest="key")
+        first = await lectern.app.runs.start(turn_request).reply()
+        again = await Runs(lectern.app.conversations, max_runs=5, max_runs_per_owner=5).start(turn_request).reply()
 
     assert again == first
 
 
 async def test_another_body_under_the_key_changes_nothing(lectern: Lectern) -> None:
     """It is refused before it becomes a run, so the first one can still be followed."""
-    asked = request(digest="one")
-    reply = await lectern.app.runs.start(asked).reply()
+    turn_request = request(digest="one")
+    reply = await lectern.app.runs.start(turn_request).reply()
 
     with pytest.raises(BadInput, match="Idempotency-Key"):
-        lectern.app.runs.start(request(run_id=asked.run_id, thread_id=asked.thread_id, digest="two"))
-    run = lectern.app.runs.find(LOCAL_OWNER, asked.run_id)
+        lectern.app.runs.start(request(run_id=turn_request.run_id, thread_id=turn_request.thread_id, digest="two"))
+    run = lectern.app.runs.find(LOCAL_OWNER, turn_request.run_id)
     assert run is not None
     assert await run.reply() == reply
 
@@ -394,23 +402,23 @@ async def test_what_fails_after_the_reply_is_not_the_turns(lectern: Lectern, mon
 
 async def test_nothing_of_a_deleted_thread_is_given_from_memory(lectern: Lectern) -> None:
     """Its runs cannot be found any more."""
-    asked = request()
-    await lectern.app.runs.start(asked).reply()
-    await lectern.app.conversations.threads.delete(LOCAL_OWNER, asked.thread_id)
-    lectern.app.runs.forget_thread(LOCAL_OWNER, asked.thread_id)
+    turn_request = request()
+    await lectern.app.runs.start(turn_request).reply()
+    await lectern.app.conversations.threads.delete(LOCAL_OWNER, turn_request.thread_id)
+    lectern.app.runs.forget_thread(LOCAL_OWNER, turn_request.thread_id)
 
-    assert lectern.app.runs.find(LOCAL_OWNER, asked.run_id) is None
+    assert lectern.app.runs.find(LOCAL_OWNER, turn_request.run_id) is None
 
 
 async def test_nor_of_one_that_was_deleted_elsewhere(lectern: Lectern) -> None:
     """By a command, the retention or another process, which cannot tell this one's memory."""
-    asked = request()
-    await lectern.app.runs.start(asked).reply()
-    assert await lectern.app.runs.recall(LOCAL_OWNER, asked.run_id) is not None
-    await lectern.app.conversations.threads.delete(LOCAL_OWNER, asked.thread_id)
+    turn_request = request()
+    await lectern.app.runs.start(turn_request).reply()
+    assert await lectern.app.runs.recall(LOCAL_OWNER, turn_request.run_id) is not None
+    await lectern.app.conversations.threads.delete(LOCAL_OWNER, turn_request.thread_id)
 
-    assert await lectern.app.runs.recall(LOCAL_OWNER, asked.run_id) is None
-    assert lectern.app.runs.find(LOCAL_OWNER, asked.run_id) is None
+    assert await lectern.app.runs.recall(LOCAL_OWNER, turn_request.run_id) is None
+    assert lectern.app.runs.find(LOCAL_OWNER, turn_request.run_id) is None
 
 
 async def test_a_change_of_subject_is_not_answered_with_the_old_one(tmp_path: Path, ai: FakeAI) -> None:

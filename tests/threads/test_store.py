@@ -21,7 +21,7 @@ from lectern.store.threads import SqlThreads
 from lectern.store.turn_log import SqlTurnLog
 from tests.databases import fresh_database
 
-MINE, YOURS = "mine", "yours"
+FIRST_OWNER, SECOND_OWNER = "mine", "yours"
 
 
 class Store:
@@ -67,7 +67,7 @@ def run_of(run_id: str, owner: str, thread_id: str, question: str = "?") -> Run:
 
 def turn_of(run_id: str, question: str, *, refused: bool = False, at: int = 0) -> Turn:
     """A question and its reply."""
-    looked = LookUp(
+    look_up = LookUp(
         tool_name="retrieve_documentation", query=question, results_count=3, avg_similarity=0.5, timestamp=moment(at)
     )
     return Turn(
@@ -80,7 +80,7 @@ def turn_of(run_id: str, question: str, *, refused: bool = False, at: int = 0) -
         asked_at=moment(at),
         replied_at=moment(at + 1),
         reply={"response": f"answer to {question}", "sources": []},
-        look_ups=(looked,),
+        look_ups=(look_up,),
     )
 
 
@@ -105,20 +105,20 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def test_a_turn_is_two_messages_in_order(store: Store) -> None:
     """A turn reads back as a user's and an assistant's message, with what was looked up, and a head that counts it."""
     thread_id = new_id()
-    await store.say(MINE, thread_id, "What is URDF?")
-    await store.say(MINE, thread_id, "And SDF?", at=5)
+    await store.say(FIRST_OWNER, thread_id, "What is URDF?")
+    await store.say(FIRST_OWNER, thread_id, "And SDF?", at=5)
 
-    thread = await store.threads.thread(MINE, thread_id)
+    thread = await store.threads.thread(FIRST_OWNER, thread_id)
 
-    assert [(one.seq, one.role) for one in thread.messages] == [
+    assert [(message.seq, message.role) for message in thread.messages] == [
         (1, "user"),
         (2, "assistant"),
         (3, "user"),
         (4, "assistant"),
     ]
-    assert [one.content for one in thread.messages][:2] == ["What is URDF?", "answer to What is URDF?"]
-    assert [one.confidence for one in thread.messages] == [None, 0.75, None, 0.75]
-    assert [one.query for one in thread.retrieval_history] == ["What is URDF?", "And SDF?"]
+    assert [message.content for message in thread.messages][:2] == ["What is URDF?", "answer to What is URDF?"]
+    assert [message.confidence for message in thread.messages] == [None, 0.75, None, 0.75]
+    assert [retrieval.query for retrieval in thread.retrieval_history] == ["What is URDF?", "And SDF?"]
     assert (thread.head.turn_count, thread.head.title, thread.head.book_id) == (2, "What is URDF?", "book")
     assert (thread.head.created_at, thread.head.updated_at) == (moment(0), moment(6))
     assert thread.head.metadata == {"tags": ["ros2"]}
@@ -128,124 +128,131 @@ async def test_a_turn_is_two_messages_in_order(store: Store) -> None:
 async def test_owners_do_not_meet(store: Store) -> None:
     """The same id is another thread to another owner, and whatever is asked of a foreign one it is unknown."""
     thread_id = new_id()
-    run_id = await store.say(MINE, thread_id, "mine")
+    run_id = await store.say(FIRST_OWNER, thread_id, "mine")
 
-    assert await store.threads.head(YOURS, thread_id) is None
-    assert await store.threads.recent(YOURS, thread_id, 20) == ()
-    assert await store.threads.reply(YOURS, run_id) is None
-    assert await store.log.run(YOURS, run_id) is None
-    assert (await store.threads.heads(YOURS, limit=5)).heads == ()
+    assert await store.threads.head(SECOND_OWNER, thread_id) is None
+    assert await store.threads.recent(SECOND_OWNER, thread_id, 20) == ()
+    assert await store.threads.reply(SECOND_OWNER, run_id) is None
+    assert await store.log.run(SECOND_OWNER, run_id) is None
+    assert (await store.threads.heads(SECOND_OWNER, limit=5)).heads == ()
     for attempt in (
-        store.threads.thread(YOURS, thread_id),
-        store.threads.turns(YOURS, thread_id),
-        store.threads.delete(YOURS, thread_id),
-        store.threads.edit(YOURS, thread_id, ThreadEdit(title="x")),
+        store.threads.thread(SECOND_OWNER, thread_id),
+        store.threads.turns(SECOND_OWNER, thread_id),
+        store.threads.delete(SECOND_OWNER, thread_id),
+        store.threads.edit(SECOND_OWNER, thread_id, ThreadEdit(title="x")),
     ):
         with pytest.raises(UnknownThread):
             await attempt
-    await store.say(YOURS, thread_id, "yours")
-    mine, yours = [await store.threads.thread(owner, thread_id) for owner in (MINE, YOURS)]
-    assert [mine.messages[0].content, yours.messages[0].content] == ["mine", "yours"]
+    await store.say(SECOND_OWNER, thread_id, "yours")
+    first_thread, second_thread = [
+        await store.threads.thread(owner, thread_id) for owner in (FIRST_OWNER, SECOND_OWNER)
+    ]
+    assert [first_thread.messages[0].content, second_thread.messages[0].content] == ["mine", "yours"]
 
 
 async def test_refusals_are_kept_and_are_no_context(store: Store) -> None:
     """A refusal is in the thread; the exchanges that a later answer may lean on leave it out."""
     thread_id = new_id()
-    await store.say(MINE, thread_id, "first")
-    await store.say(MINE, thread_id, "refused", refused=True)
-    await store.say(MINE, thread_id, "third")
+    await store.say(FIRST_OWNER, thread_id, "first")
+    await store.say(FIRST_OWNER, thread_id, "refused", refused=True)
+    await store.say(FIRST_OWNER, thread_id, "third")
 
-    recent = await store.threads.recent(MINE, thread_id, 20)
+    recent = await store.threads.recent(FIRST_OWNER, thread_id, 20)
 
     assert recent == (
         Exchange(question="first", answer="answer to first", standalone="first (alone)"),
         Exchange(question="third", answer="answer to third", standalone="third (alone)"),
     )
-    assert len((await store.threads.thread(MINE, thread_id)).messages) == 6
-    assert [one.question for one in await store.threads.recent(MINE, thread_id, 1)] == ["third"]
+    assert len((await store.threads.thread(FIRST_OWNER, thread_id)).messages) == 6
+    assert [exchange.question for exchange in await store.threads.recent(FIRST_OWNER, thread_id, 1)] == ["third"]
 
 
 async def test_old_messages_move_and_are_read_as_before(store: Store) -> None:
     """Beyond the live 50, messages lie in the archive's table; pages, turns and exports do not show the difference."""
     thread_id = new_id()
     for number in range(30):
-        await store.say(MINE, thread_id, f"q{number}", at=number * 2)
+        await store.say(FIRST_OWNER, thread_id, f"q{number}", at=number * 2)
 
     async with store.engine.connect() as connection:
         live = (await connection.execute(select(messages.c.seq))).scalars().all()
         old = (await connection.execute(select(archived_messages.c.seq))).scalars().all()
-    page = await store.threads.thread(MINE, thread_id)
-    before = await store.threads.thread(MINE, thread_id, before=page.earlier)
+    page = await store.threads.thread(FIRST_OWNER, thread_id)
+    before = await store.threads.thread(FIRST_OWNER, thread_id, before=page.earlier)
 
     assert (sorted(old), sorted(live)) == (list(range(1, 11)), list(range(11, 61)))
-    assert [one.seq for one in page.messages] == list(range(11, 61))
-    assert [one.seq for one in before.messages] == list(range(1, 11))
+    assert [message.seq for message in page.messages] == list(range(11, 61))
+    assert [message.seq for message in before.messages] == list(range(1, 11))
     assert before.earlier is None
     assert len(page.messages) == LIVE_MESSAGES
-    assert [one.question for one in await store.threads.turns(MINE, thread_id)] == [f"q{n}" for n in range(30)]
-    assert len((await store.threads.thread(MINE, thread_id, limit=None)).messages) == 60
+    assert [turn.question for turn in await store.threads.turns(FIRST_OWNER, thread_id)] == [f"q{n}" for n in range(30)]
+    assert len((await store.threads.thread(FIRST_OWNER, thread_id, limit=None)).messages) == 60
 
 
 async def test_an_idle_thread_is_archived_and_comes_back_with_a_turn(store: Store) -> None:
     """Archived threads are listed, read and deleted as before; only a new turn brings one back."""
     idle, busy = new_id(), new_id()
-    await store.say(MINE, idle, "old", at=0)
-    await store.say(MINE, busy, "new", at=5000)
+    await store.say(FIRST_OWNER, idle, "old", at=0)
+    await store.say(FIRST_OWNER, busy, "new", at=5000)
 
     assert await store.threads.archive_idle(moment(3600)) == 1
-    head = await store.threads.head(MINE, idle)
+    head = await store.threads.head(FIRST_OWNER, idle)
     assert head is not None
     assert head.archived
-    assert [one.content for one in (await store.threads.thread(MINE, idle)).messages] == ["old", "answer to old"]
-    assert {one.thread_id for one in (await store.threads.heads(MINE, limit=10)).heads} == {idle, busy}
+    assert [message.content for message in (await store.threads.thread(FIRST_OWNER, idle)).messages] == [
+        "old",
+        "answer to old",
+    ]
+    assert {head.thread_id for head in (await store.threads.heads(FIRST_OWNER, limit=10)).heads} == {idle, busy}
 
-    await store.say(MINE, idle, "again", at=6000)
-    back = await store.threads.thread(MINE, idle)
+    await store.say(FIRST_OWNER, idle, "again", at=6000)
+    back = await store.threads.thread(FIRST_OWNER, idle)
     assert not back.head.archived
-    assert [one.seq for one in back.messages] == [1, 2, 3, 4]
+    assert [message.seq for message in back.messages] == [1, 2, 3, 4]
     async with store.engine.connect() as connection:
         assert not (await connection.execute(select(archived_messages))).all()
     await store.threads.archive_idle(moment(9000))
-    await store.threads.delete(MINE, idle)
+    await store.threads.delete(FIRST_OWNER, idle)
     with pytest.raises(UnknownThread):
-        await store.threads.thread(MINE, idle)
+        await store.threads.thread(FIRST_OWNER, idle)
 
 
 async def test_lists_are_paged_newest_first(store: Store) -> None:
     """Pages follow each other without gap or repetition, also where two threads have the same moment."""
-    made = []
+    thread_ids = []
     for number in range(7):
-        made.append(new_id())
-        await store.say(MINE, made[-1], "q", at=number // 2)
+        thread_ids.append(new_id())
+        await store.say(FIRST_OWNER, thread_ids[-1], "q", at=number // 2)
 
-    seen: list[str] = []
+    listed_ids: list[str] = []
     cursor = None
     while True:
-        page = await store.threads.heads(MINE, limit=3, cursor=cursor)
-        seen += [head.thread_id for head in page.heads]
+        page = await store.threads.heads(FIRST_OWNER, limit=3, cursor=cursor)
+        listed_ids += [head.thread_id for head in page.heads]
         cursor = page.cursor
         if cursor is None:
             break
 
-    assert seen == made[::-1]
+    assert listed_ids == thread_ids[::-1]
     for broken in ("nonsense", "", "é", "AAAA"):
         with pytest.raises(BadInput):
-            await store.threads.heads(MINE, limit=3, cursor=broken)
+            await store.threads.heads(FIRST_OWNER, limit=3, cursor=broken)
 
 
 async def test_edits_meet_the_version_that_was_read(store: Store) -> None:
     """A title given against an old version is a conflict and changes nothing."""
     thread_id = new_id()
-    await store.say(MINE, thread_id, "q")
-    head = await store.threads.head(MINE, thread_id)
+    await store.say(FIRST_OWNER, thread_id, "q")
+    head = await store.threads.head(FIRST_OWNER, thread_id)
     assert head is not None
 
-    changed = await store.threads.edit(MINE, thread_id, ThreadEdit(title=" New ", metadata={}, version=head.version))
+    edited_head = await store.threads.edit(
+        FIRST_OWNER, thread_id, ThreadEdit(title=" New ", metadata={}, version=head.version)
+    )
     with pytest.raises(Conflict):
-        await store.threads.edit(MINE, thread_id, ThreadEdit(title="Late", version=head.version))
+        await store.threads.edit(FIRST_OWNER, thread_id, ThreadEdit(title="Late", version=head.version))
 
-    assert (changed.title, changed.metadata) == ("New", {})
-    now = await store.threads.head(MINE, thread_id)
+    assert (edited_head.title, edited_head.metadata) == ("New", {})
+    now = await store.threads.head(FIRST_OWNER, thread_id)
     assert now is not None
     assert now.title == "New"
 
@@ -253,14 +260,14 @@ async def test_edits_meet_the_version_that_was_read(store: Store) -> None:
 async def test_a_thread_that_was_deleted_is_not_resurrected(store: Store) -> None:
     """A turn that began before the deletion is not kept, and its run is gone with the thread."""
     thread_id, run_id = new_id(), str(uuid.uuid4())
-    await store.say(MINE, thread_id, "q")
-    async with store.leases.hold(MINE, thread_id, run_id, 5):
-        await store.log.begin(run_of(run_id, MINE, thread_id))
-        await store.threads.delete(MINE, thread_id)
+    await store.say(FIRST_OWNER, thread_id, "q")
+    async with store.leases.hold(FIRST_OWNER, thread_id, run_id, 5):
+        await store.log.begin(run_of(run_id, FIRST_OWNER, thread_id))
+        await store.threads.delete(FIRST_OWNER, thread_id)
 
         with pytest.raises(Conflict):
             await store.threads.append(
-                MINE,
+                FIRST_OWNER,
                 thread_id,
                 turn_of(run_id, "late"),
                 thread_exists=True,
@@ -269,20 +276,20 @@ async def test_a_thread_that_was_deleted_is_not_resurrected(store: Store) -> Non
                 summary=None,
             )
 
-    assert await store.threads.head(MINE, thread_id) is None
-    assert await store.log.run(MINE, run_id) is None
+    assert await store.threads.head(FIRST_OWNER, thread_id) is None
+    assert await store.log.run(FIRST_OWNER, run_id) is None
 
 
 async def test_a_cancelled_run_is_not_kept(store: Store) -> None:
     """A run that somebody cancelled, in whatever process, cannot keep its turn any more."""
     thread_id, run_id = new_id(), str(uuid.uuid4())
-    async with store.leases.hold(MINE, thread_id, run_id, 5):
-        await store.log.begin(run_of(run_id, MINE, thread_id))
+    async with store.leases.hold(FIRST_OWNER, thread_id, run_id, 5):
+        await store.log.begin(run_of(run_id, FIRST_OWNER, thread_id))
         await store.log.end(run_id, "cancelled")
 
         with pytest.raises(Conflict):
             await store.threads.append(
-                MINE,
+                FIRST_OWNER,
                 thread_id,
                 turn_of(run_id, "late"),
                 thread_exists=False,
@@ -291,24 +298,24 @@ async def test_a_cancelled_run_is_not_kept(store: Store) -> None:
                 summary=None,
             )
 
-    assert await store.threads.head(MINE, thread_id) is None
+    assert await store.threads.head(FIRST_OWNER, thread_id) is None
 
 
 async def test_an_attempt_is_repeated_only_when_it_failed(store: Store) -> None:
     """Under one id: again after an error or a kill, by whoever has the thread; not when it has its reply, and never in
     another thread."""
     thread_id, run_id = new_id(), str(uuid.uuid4())
-    run = run_of(run_id, MINE, thread_id)
+    run = run_of(run_id, FIRST_OWNER, thread_id)
 
     assert await store.log.begin(run)
     assert await store.log.begin(run)  # its process was killed
-    assert not await store.log.begin(run_of(run_id, MINE, new_id()))
+    assert not await store.log.begin(run_of(run_id, FIRST_OWNER, new_id()))
     await store.log.end(run_id, "error", "no model")
     assert await store.log.begin(run)
     await store.log.end(run_id, "error")
-    replied = await store.say(MINE, thread_id, "q")
-    assert not await store.log.begin(run_of(replied, MINE, thread_id))
-    run = await store.log.run(MINE, replied)
+    replied = await store.say(FIRST_OWNER, thread_id, "q")
+    assert not await store.log.begin(run_of(replied, FIRST_OWNER, thread_id))
+    run = await store.log.run(FIRST_OWNER, replied)
     assert run is not None
     assert run.state == "replied"
 
@@ -316,10 +323,10 @@ async def test_an_attempt_is_repeated_only_when_it_failed(store: Store) -> None:
 async def test_attempts_of_a_dead_process_were_interrupted(store: Store) -> None:
     """At the next start, a run that nobody carries on is marked; its question is kept for a second try."""
     run_id = str(uuid.uuid4())
-    await store.log.begin(run_of(run_id, MINE, new_id(), "lost?"))
+    await store.log.begin(run_of(run_id, FIRST_OWNER, new_id(), "lost?"))
 
     assert await store.log.sweep() == 1
-    run = await store.log.run(MINE, run_id)
+    run = await store.log.run(FIRST_OWNER, run_id)
 
     assert run is not None
     assert (run.state, run.question) == ("interrupted", "lost?")
@@ -328,14 +335,14 @@ async def test_attempts_of_a_dead_process_were_interrupted(store: Store) -> None
 async def test_a_busy_thread_waits_and_then_refuses(store: Store) -> None:
     """The second turn waits for the first; after its limit it gets an error, and the thread is free afterwards."""
     thread_id = new_id()
-    async with store.leases.hold(MINE, thread_id, new_id(), 5):
+    async with store.leases.hold(FIRST_OWNER, thread_id, new_id(), 5):
         with pytest.raises(Busy):
-            async with store.leases.hold(MINE, thread_id, new_id(), 0.2):
+            async with store.leases.hold(FIRST_OWNER, thread_id, new_id(), 0.2):
                 pass
-        async with store.leases.hold(YOURS, thread_id, new_id(), 0.2):
+        async with store.leases.hold(SECOND_OWNER, thread_id, new_id(), 0.2):
             pass
 
-    async with store.leases.hold(MINE, thread_id, new_id(), 0.2):
+    async with store.leases.hold(FIRST_OWNER, thread_id, new_id(), 0.2):
         pass
 
 
@@ -343,49 +350,49 @@ async def test_many_turns_at_once_are_taken_one_by_one(store: Store) -> None:
     """Forty at the same time: none lost, none doubled, each question next to its answer."""
     thread_id = new_id()
 
-    await asyncio.gather(*(store.say(MINE, thread_id, f"q{number}") for number in range(40)))
+    await asyncio.gather(*(store.say(FIRST_OWNER, thread_id, f"q{number}") for number in range(40)))
 
-    said = (await store.threads.thread(MINE, thread_id, limit=None)).messages
-    assert [one.seq for one in said] == list(range(1, 81))
-    pairs = list(zip(said[::2], said[1::2], strict=True))
-    assert {asked.content for asked, _ in pairs} == {f"q{number}" for number in range(40)}
-    assert all(answered.content == f"answer to {asked.content}" for asked, answered in pairs)
+    messages = (await store.threads.thread(FIRST_OWNER, thread_id, limit=None)).messages
+    assert [message.seq for message in messages] == list(range(1, 81))
+    pairs = list(zip(messages[::2], messages[1::2], strict=True))
+    assert {question.content for question, _ in pairs} == {f"q{number}" for number in range(40)}
+    assert all(answered.content == f"answer to {question.content}" for question, answered in pairs)
 
 
 async def test_damaged_rows_do_not_make_a_thread_unreadable(store: Store) -> None:
     """A reply or look-ups that are no JSON read as empty, and the next turn works."""
     thread_id = new_id()
-    await store.say(MINE, thread_id, "q")
+    await store.say(FIRST_OWNER, thread_id, "q")
     async with store.engine.begin() as connection:
         await connection.execute(update(turns).values(reply="{broken", look_ups='[{"no": "such"}]'))
 
-    thread = await store.threads.thread(MINE, thread_id)
-    kept = await store.threads.turns(MINE, thread_id)
+    thread = await store.threads.thread(FIRST_OWNER, thread_id)
+    stored_turns = await store.threads.turns(FIRST_OWNER, thread_id)
 
     assert len(thread.messages) == 2
-    assert (thread.retrieval_history, kept[0].reply) == ((), {})
-    await store.say(MINE, thread_id, "next")
-    assert len(await store.threads.recent(MINE, thread_id, 20)) == 2
+    assert (thread.retrieval_history, stored_turns[0].reply) == ((), {})
+    await store.say(FIRST_OWNER, thread_id, "next")
+    assert len(await store.threads.recent(FIRST_OWNER, thread_id, 20)) == 2
 
 
 async def test_any_text_is_kept(store: Store) -> None:
     """Emoji, line separators and what no database can hold: text comes back, NUL and lone surrogates as a mark."""
     thread_id = new_id()
-    await store.say(MINE, thread_id, "🤖 \u2028 \u202e line\nbreak")
-    await store.say(MINE, thread_id, "nul \x00 and \ud800")
+    await store.say(FIRST_OWNER, thread_id, "🤖 \u2028 \u202e line\nbreak")
+    await store.say(FIRST_OWNER, thread_id, "nul \x00 and \ud800")
 
-    said = [one.content for one in (await store.threads.thread(MINE, thread_id)).messages]
+    contents = [message.content for message in (await store.threads.thread(FIRST_OWNER, thread_id)).messages]
 
-    assert said[0] == "🤖 \u2028 \u202e line\nbreak"
-    assert said[2] == "nul \N{REPLACEMENT CHARACTER} and ?"
+    assert contents[0] == "🤖 \u2028 \u202e line\nbreak"
+    assert contents[2] == "nul \N{REPLACEMENT CHARACTER} and ?"
 
 
 async def test_purging_forgets_every_owners_old_threads(store: Store) -> None:
     """Threads and log lines from before the moment are gone, archived or not; the others stay."""
-    await store.say(MINE, new_id(), "old", at=0)
-    await store.say(YOURS, new_id(), "old too", at=10)
+    await store.say(FIRST_OWNER, new_id(), "old", at=0)
+    await store.say(SECOND_OWNER, new_id(), "old too", at=10)
     await store.threads.archive_idle(moment(5))
-    await store.say(MINE, new_id(), "new", at=9000)
+    await store.say(FIRST_OWNER, new_id(), "new", at=9000)
 
     assert await store.threads.purge(moment(100)) == 2
 
@@ -398,9 +405,9 @@ async def test_deleting_leaves_nothing(store: Store) -> None:
     """After a deletion no table holds a word of the thread, its failed attempts included."""
     thread_id = new_id()
     for number in range(30):
-        await store.say(MINE, thread_id, f"canary {number}")
-    await store.log.begin(run_of(new_id(), MINE, thread_id, "canary failed"))
-    await store.threads.delete(MINE, thread_id)
+        await store.say(FIRST_OWNER, thread_id, f"canary {number}")
+    await store.log.begin(run_of(new_id(), FIRST_OWNER, thread_id, "canary failed"))
+    await store.threads.delete(FIRST_OWNER, thread_id)
 
     async with store.engine.connect() as connection:
         for table in ("conversation_threads", "messages", "archived_messages", "turns", "archived_turns", "turn_log"):
@@ -411,10 +418,10 @@ async def test_deleting_leaves_nothing(store: Store) -> None:
 async def test_the_log_keeps_what_failed(store: Store) -> None:
     """A failed attempt leaves its question, its state and why; nothing in the conversation."""
     thread_id, run_id = new_id(), new_id()
-    await store.log.begin(run_of(run_id, MINE, thread_id, "why?"))
+    await store.log.begin(run_of(run_id, FIRST_OWNER, thread_id, "why?"))
     await store.log.end(run_id, "error", "the model did not answer")
 
     async with store.engine.connect() as connection:
         row = (await connection.execute(select(turn_log))).one()
     assert (row.question, row.state, row.error) == ("why?", "error", "the model did not answer")
-    assert await store.threads.head(MINE, thread_id) is None
+    assert await store.threads.head(FIRST_OWNER, thread_id) is None

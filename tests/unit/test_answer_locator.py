@@ -49,9 +49,9 @@ class Counting:
     def __init__(self) -> None:
         self.given: list[list[int]] = []
 
-    def run(self, _: None, given: dict[str, Any]) -> list[Any]:
+    def run(self, _: None, inputs: dict[str, Any]) -> list[Any]:
         """Scores as the network gives them: two for each word piece."""
-        ids = given["input_ids"][0].tolist()
+        ids = inputs["input_ids"][0].tolist()
         self.given.append(ids)
         scores = np.zeros((1, len(ids), 2), np.float32)
         scores[0, :, 1] = np.arange(len(ids))
@@ -66,21 +66,23 @@ def reader(session: Any) -> pairs.PairReader:
 
 async def test_the_piece_that_answers_is_the_likeliest() -> None:
     """The shipped weights are the right ones, read the right way round; what no piece says has no likely piece."""
-    (when,), (what,), (who,) = [await LocalAnswerLocator().find(question, [PUMP]) for question in QUESTIONS]
+    (when,), (what_odds,), (who_odds,) = [await LocalAnswerLocator().find(question, [PUMP]) for question in QUESTIONS]
 
     assert max(range(3), key=when.__getitem__) == 0
-    assert max(range(3), key=what.__getitem__) == 2
+    assert max(range(3), key=what_odds.__getitem__) == 2
     assert max(when) > 0
-    assert max(what) > 0
-    assert max(who) < -1
+    assert max(what_odds) > 0
+    assert max(who_odds) < -1
 
 
 async def test_the_same_texts_give_the_same_numbers() -> None:
     """To the last bit: alone, again, among others, and when several ask at once."""
-    other: Pieces = ("Flowers", ("Roses are red.", "Violets are blue."))
+    other_pieces: Pieces = ("Flowers", ("Roses are red.", "Violets are blue."))
     (alone,) = await LocalAnswerLocator().find(QUESTIONS[0], [PUMP])
     locator = LocalAnswerLocator()
-    at_once = await asyncio.gather(*(locator.find(question, [other, PUMP, other]) for question in QUESTIONS * 2))
+    at_once = await asyncio.gather(
+        *(locator.find(question, [other_pieces, PUMP, other_pieces]) for question in QUESTIONS * 2)
+    )
 
     assert at_once[0][1] == at_once[3][1] == alone
     assert at_once[0][0] == at_once[0][2]
@@ -90,11 +92,11 @@ async def test_the_same_texts_give_the_same_numbers() -> None:
 async def test_many_questions_at_once_do_not_lose_each_others_numbers() -> None:
     """What one question pushes out of memory while another waits is still given to the other."""
     locator = LocalAnswerLocator()
-    mine: list[Pieces] = [("", (f"It is number {number}.",)) for number in range(20)]
-    alone = await locator.find("What is it?", mine)
-    others = [locator.find(f"Is it {number}?", mine) for number in range(4)]
+    pieces: list[Pieces] = [("", (f"It is number {number}.",)) for number in range(20)]
+    alone = await locator.find("What is it?", pieces)
+    other_calls = [locator.find(f"Is it {number}?", pieces) for number in range(4)]
 
-    assert (await asyncio.gather(*others, locator.find("What is it?", [*mine, PUMP])))[-1][:20] == alone
+    assert (await asyncio.gather(*other_calls, locator.find("What is it?", [*pieces, PUMP])))[-1][:20] == alone
 
 
 async def test_a_list_of_single_words_is_read_as_a_whole() -> None:
@@ -127,19 +129,19 @@ async def test_what_is_kept_does_not_grow() -> None:
 
 
 @given(st.lists(st.integers(1, 150), max_size=60), st.integers(1, 80))
-def test_every_piece_is_read_once_within_the_window(lengths: list[int], asked: int) -> None:
+def test_every_piece_is_read_once_within_the_window(lengths: list[int], question_length: int) -> None:
     """However many and however long: one number a piece, in order, no window too long, no question crowded out."""
     session = Counting()
     network = reader(session)
-    found = log_odds(network, "why " * asked, ("heading", tuple("word " * length for length in lengths)))
+    odds = log_odds(network, "why " * question_length, ("heading", tuple("word " * length for length in lengths)))
 
-    assert len(found) == len(lengths)
+    assert len(odds) == len(lengths)
     assert all(len(ids) <= WINDOW for ids in session.given)
     marks = [ids.count(network.sep_id) - 2 for ids in session.given]
     assert sum(marks) == len(lengths)
     assert all(1 <= count <= MAX_WINDOW_PIECES for count in marks)
     asking = network.token_ids("why")[0]
-    assert all(ids.count(asking) == min(asked, MAX_QUESTION_TOKENS) for ids in session.given)
+    assert all(ids.count(asking) == min(question_length, MAX_QUESTION_TOKENS) for ids in session.given)
     word = network.token_ids("word")[0]
     assert sum(ids.count(word) for ids in session.given) == sum(min(length, MAX_PIECE_TOKENS) for length in lengths)
 
@@ -170,9 +172,9 @@ def test_the_module_loads_nothing_heavy() -> None:
     """`lectern --help` must not wait for a model's libraries."""
     heavy = "{'numpy', 'onnxruntime', 'tokenizers'}"
     code = f"import sys, lectern.models.local.answer_locator; print({heavy} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "set()"
+    assert result.stdout.strip() == "set()"
 
 
 async def test_every_quote_of_a_passage_has_its_number() -> None:

@@ -84,9 +84,9 @@ async def test_what_is_said_of_a_sibling_is_no_evidence() -> None:
 
 
 @given(st.floats(-12, 12), st.floats(-12, 12))
-async def test_more_likely_is_never_less_sure(one: float, other: float) -> None:
+async def test_more_likely_is_never_less_sure(lower_odds: float, higher_odds: float) -> None:
     """The confidence grows with the answer locator's odds, and level, decision and number agree."""
-    lower, higher = [await look("Why is that so?", Says(odds)) for odds in sorted((one, other))]
+    lower, higher = [await look("Why is that so?", Says(odds)) for odds in sorted((lower_odds, higher_odds))]
 
     assert lower.confidence <= higher.confidence
     for metrics in (lower, higher):
@@ -188,11 +188,11 @@ async def test_the_check_never_makes_surer() -> None:
 
 def test_the_weights_are_those_of_the_signals() -> None:
     """Every weight speaks for an answer, none is missing, and the file says what it was fitted on."""
-    made = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    weights = json.loads(WEIGHTS.read_text(encoding="utf-8"))
 
     assert fitted_weights().keys() == {"intercept", "best", "second", "confidence", "named"}
     assert all(weight > 0 for name, weight in fitted_weights().items() if name != "intercept")
-    assert made["fitted_on"]["covered"] > 100
+    assert weights["fitted_on"]["covered"] > 100
     assert (
         probability(dict.fromkeys(("best", "second", "confidence", "named"), 0.0), {**fitted_weights(), "intercept": 0})
         == 0.5

@@ -44,7 +44,7 @@ from tests.conftest import SAMPLE_BOOK
 from tests.making import chunk, hit
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
-MADE = Calibration(
+CALIBRATION = Calibration(
     fingerprint="test/tiny/8",
     signals=("best", "covered"),
     weights=(4.0, 2.5),
@@ -69,13 +69,13 @@ def labelled(count: int = 400, seed: int = 3) -> list[Labelled]:
 def test_a_fit_finds_the_weights_that_made_the_labels() -> None:
     """From 4,000 labels drawn with known weights, those weights come back, and a signal without a say gets next to
     none; the intercept is for as many covered as uncovered questions."""
-    made = fit(labelled(4000), fingerprint="x", notes="", signals=("best", "covered", "pairs"), ridge=0.01)
+    calibration = fit(labelled(4000), fingerprint="x", notes="", signals=("best", "covered", "pairs"), ridge=0.01)
 
-    best, covered, pairs = made.weights
+    best, covered, pairs = calibration.weights
     assert best == pytest.approx(8, rel=0.15)
     assert covered == pytest.approx(4, rel=0.15)
     assert pairs < 0.4
-    assert made.n == 4000
+    assert calibration.n == 4000
 
 
 def test_a_fit_is_the_same_every_time() -> None:
@@ -88,8 +88,12 @@ def test_neither_class_outvotes_the_other() -> None:
     rows = labelled()
     lopsided = [row for row in rows for _ in range(1 if row.covered else 10)]
 
-    one, other = (fit(some, fingerprint="x", notes="", ridge=1e-6) for some in (rows, lopsided))
-    assert [other.of(row.signals) for row in rows] == pytest.approx([one.of(row.signals) for row in rows], abs=0.01)
+    balanced, unbalanced = (
+        fit(labelled_rows, fingerprint="x", notes="", ridge=1e-6) for labelled_rows in (rows, lopsided)
+    )
+    assert [unbalanced.of(row.signals) for row in rows] == pytest.approx(
+        [balanced.of(row.signals) for row in rows], abs=0.01
+    )
 
 
 def test_no_signal_speaks_against_the_book() -> None:
@@ -98,11 +102,11 @@ def test_no_signal_speaks_against_the_book() -> None:
         replace(row, signals=replace(row.signals, pairs=0.0 if row.covered else 1.0, together=row.signals.best))
         for row in labelled()
     ]
-    made = fit(rows, fingerprint="x", notes="")
+    calibration = fit(rows, fingerprint="x", notes="")
 
-    weights = dict(zip(made.signals, made.weights, strict=True))
+    weights = dict(zip(calibration.signals, calibration.weights, strict=True))
     assert weights["pairs"] == 0
-    assert min(made.weights) >= 0
+    assert min(calibration.weights) >= 0
     assert weights["best"] + weights["together"] > 3
 
 
@@ -113,20 +117,20 @@ def test_perfectly_told_apart_questions_keep_finite_weights() -> None:
         for covered in (True, False)
         for _ in range(20)
     ]
-    made = fit(rows, fingerprint="x", notes="")
+    calibration = fit(rows, fingerprint="x", notes="")
 
-    assert all(np.isfinite(made.weights))
-    assert made.of(rows[0].signals) > 0.9
-    assert made.of(rows[-1].signals) < 0.1
+    assert all(np.isfinite(calibration.weights))
+    assert calibration.of(rows[0].signals) > 0.9
+    assert calibration.of(rows[-1].signals) < 0.1
 
 
 def test_a_prior_holds_where_there_is_little_to_learn() -> None:
     """Ten questions move parameters a little, a thousand move them to what the questions say."""
-    prior = replace(MADE, weights=(1.0, 9.0))
+    prior = replace(CALIBRATION, weights=(1.0, 9.0))
 
     def distance(count: int) -> float:
-        made = fit(labelled(count), fingerprint="x", notes="", signals=prior.signals, prior=prior, ridge=10)
-        return abs(made.weights[0] - 8) + abs(made.weights[1] - 4)
+        calibration = fit(labelled(count), fingerprint="x", notes="", signals=prior.signals, prior=prior, ridge=10)
+        return abs(calibration.weights[0] - 8) + abs(calibration.weights[1] - 4)
 
     assert distance(4000) < 2 < distance(12)
 
@@ -136,11 +140,11 @@ def test_the_floor_is_what_hardly_any_gold_lies_below() -> None:
     rows = [
         Labelled(signals=replace(NOTHING, best=n / 2000), covered=n % 2 == 0, gold=0.3 + n / 4000) for n in range(2000)
     ]
-    made = fit(rows, fingerprint="x", notes="")
-    without = fit([replace(row, gold=None) for row in rows], fingerprint="x", notes="", prior=MADE)
+    calibration = fit(rows, fingerprint="x", notes="")
+    without = fit([replace(row, gold=None) for row in rows], fingerprint="x", notes="", prior=CALIBRATION)
 
-    assert sum(row.gold < made.floor for row in rows if row.covered and row.gold) == 2
-    assert without.floor == MADE.floor
+    assert sum(row.gold < calibration.floor for row in rows if row.covered and row.gold) == 2
+    assert without.floor == CALIBRATION.floor
 
 
 def test_one_kind_of_question_is_not_enough() -> None:
@@ -151,7 +155,7 @@ def test_one_kind_of_question_is_not_enough() -> None:
 
 def test_json_keeps_every_digit(tmp_path: Path) -> None:
     """What is written is read back as it was."""
-    exact = replace(MADE, weights=(1 / 3, 2.0**0.5), intercept=-0.1 - 0.2)
+    exact = replace(CALIBRATION, weights=(1 / 3, 2.0**0.5), intercept=-0.1 - 0.2)
     (tmp_path / "c.json").write_text(to_json(exact), encoding="utf-8")
 
     assert read_calibration(tmp_path / "c.json") == exact
@@ -174,7 +178,7 @@ def test_json_keeps_every_digit(tmp_path: Path) -> None:
 def test_a_bad_file_is_refused_with_its_name_and_fault(change: dict, says: str, tmp_path: Path) -> None:
     """Nobody is answered by half a calibration, and the sentence says which file, what is wrong and what to do."""
     file = tmp_path / "c.json"
-    file.write_text(json.dumps({**json.loads(to_json(MADE)), **change}), encoding="utf-8")
+    file.write_text(json.dumps({**json.loads(to_json(CALIBRATION)), **change}), encoding="utf-8")
 
     with pytest.raises(ConfigError) as caught:
         read_calibration(file)
@@ -209,9 +213,9 @@ def test_shipped_parameters_load_and_name_their_embedders() -> None:
 
 def test_a_books_own_parameters_are_used_while_its_embedder_is_the_same(tmp_path: Path) -> None:
     """After a change of embedder they are not about this book's cosines any more."""
-    (tmp_path / "book.json").write_text(to_json(MADE), encoding="utf-8")
+    (tmp_path / "book.json").write_text(to_json(CALIBRATION), encoding="utf-8")
 
-    assert stored_calibration(tmp_path, "book", "test/tiny/8") == MADE
+    assert stored_calibration(tmp_path, "book", "test/tiny/8") == CALIBRATION
     assert stored_calibration(tmp_path, "book", "test/other/8") is None
     assert stored_calibration(tmp_path, "other", "test/tiny/8") is None
 
@@ -220,11 +224,11 @@ def test_parameters_of_another_version_are_left_aside(tmp_path: Path, caplog: py
     """A file whose signals this version does not take is no reason to answer nothing: the shipped ones are used, and
     the log says what to do. What is damaged otherwise is still an error."""
     file = tmp_path / "book.json"
-    file.write_text(to_json(MADE).replace('"best"', '"margin"'), encoding="utf-8")
+    file.write_text(to_json(CALIBRATION).replace('"best"', '"margin"'), encoding="utf-8")
 
     assert stored_calibration(tmp_path, "book", "test/tiny/8") is None
     assert "lectern calibrate" in caplog.text
-    file.write_text(to_json(MADE).replace('"floor"', '"flaw"'), encoding="utf-8")
+    file.write_text(to_json(CALIBRATION).replace('"floor"', '"flaw"'), encoding="utf-8")
     with pytest.raises(ConfigError, match="is no calibration"):
         stored_calibration(tmp_path, "book", "test/tiny/8")
 
@@ -233,11 +237,11 @@ def test_only_what_no_version_of_today_reads_is_cleared_away(tmp_path: Path) -> 
     """Another embedder's parameters wait for it; those by signals that are gone would be warned of for ever."""
     file = tmp_path / "book.json"
     remove_outdated(tmp_path, "book")
-    file.write_text(to_json(MADE), encoding="utf-8")
+    file.write_text(to_json(CALIBRATION), encoding="utf-8")
     remove_outdated(tmp_path, "book")
-    assert stored_calibration(tmp_path, "book", "test/tiny/8") == MADE
+    assert stored_calibration(tmp_path, "book", "test/tiny/8") == CALIBRATION
 
-    file.write_text(to_json(MADE).replace('"best"', '"margin"'), encoding="utf-8")
+    file.write_text(to_json(CALIBRATION).replace('"best"', '"margin"'), encoding="utf-8")
     remove_outdated(tmp_path, "book")
     assert not file.exists()
 
@@ -264,9 +268,9 @@ def test_cosines_are_read_on_the_calibrations_scale() -> None:
 )
 def test_covered_weighs_words_by_how_much_they_tell(text: str, covered: float) -> None:
     """A rare word counts 1, the commonest 0.3, a misspelt one 0.7 of its weight, question words not at all."""
-    found = signals_of("How do people use the gripper?", [hit(chunk(text, trail=()), 0.5)])
+    signals = signals_of("How do people use the gripper?", [hit(chunk(text, trail=()), 0.5)])
 
-    assert found.covered == pytest.approx(covered)
+    assert signals.covered == pytest.approx(covered)
 
 
 def test_words_far_apart_do_not_stand_together() -> None:
@@ -287,10 +291,10 @@ def test_signals_are_bounded_and_taken_from_the_first_hits_only(
 ) -> None:
     """Whatever is asked and found: each signal is 0…1, and hits behind the field change nothing."""
     hits = [hit(chunk(f"{text} {number}"), value) for number, (text, value) in enumerate(texts)]
-    found = signals_of(question, hits)
+    signals = signals_of(question, hits)
 
-    assert all(0 <= value <= 1 + 1e-12 for value in astuple(found))
-    assert found == signals_of(question, hits[:CONFIDENCE_HITS])
+    assert all(0 <= value <= 1 + 1e-12 for value in astuple(signals))
+    assert signals == signals_of(question, hits[:CONFIDENCE_HITS])
 
 
 def test_scores_against_hand_counted_values() -> None:
@@ -310,35 +314,35 @@ def test_self_questions_keep_only_part_of_the_books_wording() -> None:
     texts = [f"The gripper number {n} closes its two steel fingers around a heavy brass cylinder." for n in range(40)]
     chunks = [chunk(text, lesson_title="Grippers", section_title="Closing steel fingers") for text in texts]
 
-    made = covered_questions(chunks)
-    assert len(made) == 40
-    assert all(question.covered for question in made)
+    questions = covered_questions(chunks)
+    assert len(questions) == 40
+    assert all(question.covered for question in questions)
     words = {word.lower() for text in texts for word in text.rstrip(".").split()} | {"grippers", "closing"}
-    for question in made:
-        asked = [word.lower() for word in question.text.split()]
-        shared = sum(word in words for word in asked) / len(asked)
+    for question in questions:
+        question_words = [word.lower() for word in question.text.split()]
+        shared = sum(word in words for word in question_words) / len(question_words)
         assert 0.4 <= shared < 1
-    assert made == covered_questions(chunks)
+    assert questions == covered_questions(chunks)
     assert [question.covered for question in foreign_questions(chunks, 7)] == [False] * 7
 
 
 def test_mixed_questions_hold_words_of_the_book_and_are_not_about_it() -> None:
     """A far question with two of the book's words is still uncovered; without a book there is nothing to put in."""
-    made = mixed_questions([chunk("Quaternions interpolate orientations smoothly.")])
+    questions = mixed_questions([chunk("Quaternions interpolate orientations smoothly.")])
 
-    assert len(made) == len(far_questions())
-    assert not any(question.covered for question in made)
-    own = {"Quaternions", "interpolate", "orientations", "smoothly"}
-    assert all(len(own & set(question.text.split())) in (1, 2) for question in made)
+    assert len(questions) == len(far_questions())
+    assert not any(question.covered for question in questions)
+    book_words = {"Quaternions", "interpolate", "orientations", "smoothly"}
+    assert all(len(book_words & set(question.text.split())) in (1, 2) for question in questions)
     assert mixed_questions([]) == []
 
 
 def test_far_questions_are_many_and_different() -> None:
     """At least 150, each once, each a question that a search takes."""
-    asked = far_questions()
+    questions = far_questions()
 
-    assert len(asked) == len(set(asked)) >= 150
-    assert all(3 <= len(text) <= 1000 for text in asked)
+    assert len(questions) == len(set(questions)) >= 150
+    assert all(3 <= len(text) <= 1000 for text in questions)
 
 
 class Collections:
@@ -346,13 +350,13 @@ class Collections:
 
     async def search(self, text: str, *, book: str | None = None, limit: int = 5) -> Findings:
         """One hit; `near` in the question makes it similar."""
-        found = (hit(chunk("All about something else."), 0.8 if "near" in text else 0.1),)
+        found_hits = (hit(chunk("All about something else."), 0.8 if "near" in text else 0.1),)
         return Findings(
             query=text,
             mode="hybrid",
             where=ChunkFilter(book_id="b"),
             language="en",
-            hits=found,
+            hits=found_hits,
             vector=(),
             total_found=1,
             query_time_ms=0.0,
@@ -426,9 +430,11 @@ async def test_calibrating_a_real_book_from_itself(tmp_path: Path) -> None:
 
 async def test_calibrating_from_labelled_questions(tmp_path: Path) -> None:
     """Labels win over the book's own headings; where nobody wrote an uncovered question, far ones are asked."""
-    asked = [f"What does the {word} do?" for word in "publisher subscriber topic node service action bag".split()]
-    asked += [f"How is a {word} set up?" for word in "workspace simulator sensor gripper camera timer".split()]
-    questions = [LabelledQuestion(text=text, answerable=True) for text in asked]
+    question_texts = [
+        f"What does the {word} do?" for word in "publisher subscriber topic node service action bag".split()
+    ]
+    question_texts += [f"How is a {word} set up?" for word in "workspace simulator sensor gripper camera timer".split()]
+    questions = [LabelledQuestion(text=text, answerable=True) for text in question_texts]
     async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
         await lectern.ingest(SAMPLE_BOOK, book="sample")
         report = await calibrate(source_of(lectern), tmp_path / "c", questions=questions)

@@ -19,7 +19,7 @@ from tests.making import chunk, hit
 PASSAGES = {n: hit(chunk(f"Passage {n} says a thing about topic {n}.")) for n in range(1, 5)}
 
 
-class Said:
+class VerdictsByWord:
     """A judge that was told what to say of some sentences, and finds the others supported."""
 
     def __init__(self, **verdicts: Verdict) -> None:
@@ -34,38 +34,38 @@ class Said:
         )
 
 
-async def checked(draft: str, judge: Said | None = None, size: int = 10_000) -> Checker:
+async def checked(draft: str, judge: VerdictsByWord | None = None, size: int = 10_000) -> Checker:
     """A draft after checking, taken in pieces of this size; what was shown on the way is what stands at the end."""
-    checker = Checker(judge=judge or Said(), passage=PASSAGES.get, confidential=Confidential([], []))
-    shown = ""
+    checker = Checker(judge=judge or VerdictsByWord(), passage=PASSAGES.get, confidential=Confidential([], []))
+    streamed_text = ""
     for start in range(0, len(draft), size):
-        shown += await checker.feed(draft[start : start + size])
-    shown += await checker.finish()
-    assert shown.strip() == checker.text
+        streamed_text += await checker.feed(draft[start : start + size])
+    streamed_text += await checker.finish()
+    assert streamed_text.strip() == checker.text
     return checker
 
 
 async def test_markers_are_renumbered_by_first_mention() -> None:
     """In a finished reply `[n]` is the n-th source."""
-    done = await checked("First [3]. Second [1]. Third [3].")
+    checked_draft = await checked("First [3]. Second [1]. Third [3].")
 
-    assert done.text == "First [1]. Second [2]. Third [1]."
-    assert [one.hit.chunk.text[:9] for one in done.citations()] == ["Passage 3", "Passage 1"]
-    assert [one.number for one in done.citations()] == [1, 2]
+    assert checked_draft.text == "First [1]. Second [2]. Third [1]."
+    assert [citation.hit.chunk.text[:9] for citation in checked_draft.citations()] == ["Passage 3", "Passage 1"]
+    assert [citation.number for citation in checked_draft.citations()] == [1, 2]
 
 
 async def test_a_marker_we_never_issued_is_removed_and_counted() -> None:
     """An invented number leaves no trace; a sentence that had no other leaves with it."""
-    done = await checked("True [2]. Half true [2][9]. Invented [9], [0] and [77].")
+    checked_draft = await checked("True [2]. Half true [2][9]. Invented [9], [0] and [77].")
 
-    assert done.text == "True [1]. Half true [1]."
-    assert (done.removals.invented_citations, done.removals.uncited) == (4, 1)
-    assert len(done.citations()) == 1
+    assert checked_draft.text == "True [1]. Half true [1]."
+    assert (checked_draft.removals.invented_citations, checked_draft.removals.uncited) == (4, 1)
+    assert len(checked_draft.citations()) == 1
 
 
 async def test_several_numbers_in_one_marker_are_taken_apart() -> None:
     """`[1, 2]` cites two passages, and the judge sees both."""
-    judge = Said()
+    judge = VerdictsByWord()
     assert (await checked("Both say so [1, 2].", judge)).text == "Both say so [1][2]."
     [(sentence, passages)] = judge.asked
     assert sentence == "Both say so."
@@ -74,16 +74,18 @@ async def test_several_numbers_in_one_marker_are_taken_apart() -> None:
 
 async def test_contradicted_never_leaves_and_unverified_is_marked() -> None:
     """What sources deny is dropped and counted; what they do not bear out is marked."""
-    done = await checked("Fine [1]. Wrong [2]. Vague [3].", Said(wrong="contradicted", vague="unverified"))
+    checked_draft = await checked(
+        "Fine [1]. Wrong [2]. Vague [3].", VerdictsByWord(wrong="contradicted", vague="unverified")
+    )
 
-    assert done.text == f"Fine [1]. Vague [2].{UNVERIFIED}"
-    assert done.removals.contradicted == 1
-    assert [one.verdict for one in done.statements] == ["supported", "unverified"]
+    assert checked_draft.text == f"Fine [1]. Vague [2].{UNVERIFIED}"
+    assert checked_draft.removals.contradicted == 1
+    assert [statement.verdict for statement in checked_draft.statements] == ["supported", "unverified"]
 
 
 async def test_unverified_waits_for_something_supported() -> None:
     """Nothing leaves while nothing is borne out; then it comes in order. Where nothing is, nothing was said."""
-    judge = Said(vague="unverified")
+    judge = VerdictsByWord(vague="unverified")
     checker = Checker(judge=judge, passage=PASSAGES.get, confidential=Confidential([], []))
     assert await checker.feed("Vague [1]. And more") == ""
     assert (await checker.feed(" [2]. ")) + (await checker.finish()) == f"Vague [1].{UNVERIFIED} And more [2]."
@@ -97,20 +99,20 @@ def test_every_marker_left_has_a_source(draft: str, size: int) -> None:
     """Whatever a model writes, in whatever pieces, what remains cites only passages that were handed out."""
     import asyncio
 
-    whole, pieces = (asyncio.run(checked(draft, size=one)) for one in (10_000, size))
+    whole, pieces = (asyncio.run(checked(draft, size=chunk_size)) for chunk_size in (10_000, size))
 
     assert whole.text == pieces.text
-    assert set(numbers_in(whole.text)) <= {one.number for one in whole.citations()}
-    assert all(one.hit in PASSAGES.values() for one in whole.citations())
+    assert set(numbers_in(whole.text)) <= {citation.number for citation in whole.citations()}
+    assert all(citation.hit in PASSAGES.values() for citation in whole.citations())
 
 
 @given(st.text(alphabet="abc .\n", min_size=1, max_size=2000), st.integers(0, 1999), st.integers(0, 300))
 def test_an_excerpt_is_short_and_verbatim(text: str, start: int, length: int) -> None:
     """A shown passage has at most 500 characters, and all of them stand in the chunk."""
-    shown = excerpt(text, text[start : start + length])
+    shown_text = excerpt(text, text[start : start + length])
 
-    assert len(shown) <= PASSAGE_LENGTH
-    assert shown.strip("…") in text
+    assert len(shown_text) <= PASSAGE_LENGTH
+    assert shown_text.strip("…") in text
 
 
 def test_an_excerpt_holds_the_cited_sentence() -> None:
@@ -159,22 +161,24 @@ def test_a_fragment_of_a_row_is_one_cell_and_a_listing_has_none() -> None:
     """No browser finds words across cells, with or without bars around them, nor a listing, wherever it stands."""
     text = "| Part | Mass |\n|---|---|\n| a finger | 80 g |\n\nArm | Reach\n---|---\nthe left | 2 m\n\n"
     text += "> ```\n> grip now\n> ```\n"
-    found = [citation(1, hit(chunk(text, url="/p")), words).fragment_url for words in ("80 g", "2 m", "grip now")]
+    fragments = [citation(1, hit(chunk(text, url="/p")), words).fragment_url for words in ("80 g", "2 m", "grip now")]
 
-    assert found == ["/p#:~:text=a%20finger", "/p#:~:text=the%20left", "/p"]
+    assert fragments == ["/p#:~:text=a%20finger", "/p#:~:text=the%20left", "/p"]
 
 
 def test_a_fragment_leaves_out_the_rim_of_a_box() -> None:
     """No page shows the line that opens a warning, so no browser would find it."""
     text = "Before.\n\n:::warning[Careful]\nThe pump is loud.\n:::\n\n!!! note\nIt is heavy too.\n"
-    found = [citation(1, hit(chunk(text, url="/p")), words).fragment_url for words in ("The pump is", "It is heavy")]
+    fragments = [
+        citation(1, hit(chunk(text, url="/p")), words).fragment_url for words in ("The pump is", "It is heavy")
+    ]
 
-    assert found == ["/p#:~:text=The%20pump%20is%20loud.", "/p#:~:text=It%20is%20heavy%20too."]
+    assert fragments == ["/p#:~:text=The%20pump%20is%20loud.", "/p#:~:text=It%20is%20heavy%20too."]
 
 
 async def test_a_listing_is_judged_without_its_fences() -> None:
     """What stands between the fences is the book's or is not; what no fence closes is not shown: nobody judged it."""
-    judge = Said()
+    judge = VerdictsByWord()
     await checked("Do this [3].\n\n```python\nx = 1\ny = 2\n```\n[3]\n", judge)
     broken = await checked("Do this [3].\n\n```python\nx = 1\ny = 3", judge)
 
@@ -191,7 +195,7 @@ async def test_the_books_own_words_are_not_tidied() -> None:
 
 async def test_a_listing_keeps_its_text_and_is_cited_below() -> None:
     """Indices in code cite nothing; the marker below a fence is renumbered like any other."""
-    done = await checked("Do this [3].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[3]\n")
+    checked_draft = await checked("Do this [3].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[3]\n")
 
-    assert done.text == "Do this [1].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[1]"
-    assert done.removals.invented_citations == 0
+    assert checked_draft.text == "Do this [1].\n\n```python\nx[0] = <b>1</b>  # https://a.b\n```\n[1]"
+    assert checked_draft.removals.invented_citations == 0

@@ -52,8 +52,8 @@ def test_levels_are_cut_where_the_design_cuts(confidence: float, level: str) -> 
 @given(values=similarities)
 def test_metrics_agree_with_each_other(policy: ConfidencePolicy, values: list[float]) -> None:
     """Min <= average <= max, counts are true, and the level and the decision say the same."""
-    found = hits(values)
-    metrics = policy.measure(QUESTION, found, found)
+    hit_list = hits(values)
+    metrics = policy.measure(QUESTION, hit_list, hit_list)
 
     assert metrics.min_similarity <= metrics.average_similarity <= metrics.max_similarity
     assert (metrics.min_similarity, metrics.max_similarity) == (min(values), max(values))
@@ -66,8 +66,8 @@ def test_metrics_agree_with_each_other(policy: ConfidencePolicy, values: list[fl
 @given(values=similarities)
 def test_the_calibrated_level_is_cut_from_the_number(values: list[float]) -> None:
     """Under `calibrated` the number alone decides."""
-    found = hits(values)
-    metrics = POLICIES[0].measure(QUESTION, found, found)
+    hit_list = hits(values)
+    metrics = POLICIES[0].measure(QUESTION, hit_list, hit_list)
 
     assert metrics.confidence_level == level_of(metrics.confidence)
 
@@ -89,8 +89,8 @@ def test_the_calibrated_level_is_cut_from_the_number(values: list[float]) -> Non
 )
 def test_thresholds_are_the_fourth_documents_table(average: float, count: int, level: str) -> None:
     """Similarity and number of chunks bind together; the number is the average, and a refusal's is below the cut."""
-    found = hits([average] * count)
-    metrics = Thresholds().measure(QUESTION, found, found)
+    hit_list = hits([average] * count)
+    metrics = Thresholds().measure(QUESTION, hit_list, hit_list)
 
     assert metrics.confidence_level == level
     assert metrics.should_answer == (level != "insufficient")
@@ -129,13 +129,13 @@ def test_calibrated_confidence_does_not_follow_top_k_or_threshold(
     values: list[float], handed: int, floor: float
 ) -> None:
     """The same field gives the same probability, however few of its hits are handed out."""
-    found = hits(sorted(values, reverse=True))
-    kept = tuple(one for one in found if one.similarity >= floor)[:handed] or found[:1]
+    hit_list = hits(sorted(values, reverse=True))
+    handed_hits = tuple(candidate for candidate in hit_list if candidate.similarity >= floor)[:handed] or hit_list[:1]
     policy = POLICIES[0]
 
     assert (
-        policy.measure(QUESTION, found, kept).confidence
-        == policy.measure(QUESTION, found[:CONFIDENCE_HITS], found).confidence
+        policy.measure(QUESTION, hit_list, handed_hits).confidence
+        == policy.measure(QUESTION, hit_list[:CONFIDENCE_HITS], hit_list).confidence
     )
 
 
@@ -154,19 +154,21 @@ def test_calibrated_confidence_follows_meaning_and_words() -> None:
 @given(values=similarities, more=st.floats(0, 1))
 def test_nearer_hits_never_lower_the_confidence(values: list[float], more: float) -> None:
     """A book that says the same nearer to the question is no worse a book: the best hit may only help."""
-    found = hits(sorted(values, reverse=True))
-    nearer = (replace(found[0], similarity=max(found[0].similarity, more)), *found[1:])
+    hit_list = hits(sorted(values, reverse=True))
+    nearer = (replace(hit_list[0], similarity=max(hit_list[0].similarity, more)), *hit_list[1:])
     policy = POLICIES[0]
 
-    before, after = (policy.measure(QUESTION, field, field).confidence for field in (found, nearer))
+    before, after = (policy.measure(QUESTION, field, field).confidence for field in (hit_list, nearer))
     assert after >= before - 1e-12
 
 
 def test_a_refusal_never_claims_more_than_insufficient() -> None:
     """A reply that refuses after all carries a number that agrees with its level."""
-    found = (hit(chunk("All about nodes and topics."), 0.95),)
+    hit_list = (hit(chunk("All about nodes and topics."), 0.95),)
     metrics = (
-        policy_for("calibrated", "local/all-MiniLM-L6-v2-int8/384").measure("nodes and topics", found, found).refused()
+        policy_for("calibrated", "local/all-MiniLM-L6-v2-int8/384")
+        .measure("nodes and topics", hit_list, hit_list)
+        .refused()
     )
 
     assert level_of(metrics.confidence) == metrics.confidence_level == "insufficient"

@@ -68,7 +68,7 @@ async def driver(engine: AsyncEngine) -> object:
         return (await connection.get_raw_connection()).dbapi_connection
 
 
-async def known(engine: AsyncEngine) -> list[str]:
+async def known_revisions(engine: AsyncEngine) -> list[str]:
     """All words."""
     async with engine.connect() as connection:
         return list((await connection.execute(text("SELECT word FROM words ORDER BY word"))).scalars())
@@ -81,14 +81,14 @@ async def test_a_transaction_that_fails_leaves_nothing(engine: AsyncEngine) -> N
     with pytest.raises(Exception, match="UNIQUE"):
         await add(engine, "topic", "node")
 
-    assert await known(engine) == ["node"]
+    assert await known_revisions(engine) == ["node"]
 
 
 async def test_many_at_once_take_turns(engine: AsyncEngine) -> None:
     """Transactions that begin together are carried out one after the other, each whole."""
     await asyncio.gather(*(add(engine, f"{number}a", f"{number}b") for number in range(30)))
 
-    assert len(await known(engine)) == 60
+    assert len(await known_revisions(engine)) == 60
 
 
 @pytest.mark.usefixtures("slow_disk")
@@ -108,12 +108,12 @@ async def test_whoever_is_cancelled_waits_for_its_commit(engine: AsyncEngine) ->
     """A commit under way is finished, and only then does anybody else get the connection."""
     writing = asyncio.create_task(add(engine, "node"))
     await asyncio.sleep(SLOW / 3)  # it is waiting for the disk now
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     writing.cancel()
     await asyncio.wait([writing])
 
-    assert time.perf_counter() - begun > SLOW / 3
-    assert await known(engine) == ["node"]
+    assert time.perf_counter() - start_time > SLOW / 3
+    assert await known_revisions(engine) == ["node"]
 
 
 @pytest.mark.usefixtures("slow_disk")
@@ -127,7 +127,7 @@ async def test_not_even_a_second_cancelling_leaves_a_commit_behind(engine: Async
     await asyncio.wait([writing])
 
     assert writing.cancelled()
-    assert await known(engine) == ["node"]
+    assert await known_revisions(engine) == ["node"]
     assert await driver(engine) is before
 
 
@@ -140,7 +140,7 @@ async def test_a_database_in_memory_outlives_a_cancelled_commit(monkeypatch: pyt
         writing.cancel()
         await asyncio.wait([writing])
 
-        assert await known(engine) == ["node"]
+        assert await known_revisions(engine) == ["node"]
 
 
 async def test_a_database_in_memory_outlives_a_cancelled_statement() -> None:
@@ -162,7 +162,7 @@ async def test_a_database_in_memory_outlives_a_cancelled_statement() -> None:
         assert under_way
         assert task.cancelled()
         assert await driver(engine) is before
-        assert await known(engine) == ["node"]
+        assert await known_revisions(engine) == ["node"]
 
 
 async def test_a_timeout_around_a_commit_is_still_a_timeout(engine: AsyncEngine, slow_disk: None) -> None:
@@ -176,41 +176,41 @@ async def test_a_timeout_around_a_commit_is_still_a_timeout(engine: AsyncEngine,
     with pytest.raises(TimeoutError):
         await limited()
 
-    assert await known(engine) == ["node"]
+    assert await known_revisions(engine) == ["node"]
 
 
 async def test_a_lock_of_another_program_is_waited_for_in_peace(engine: AsyncEngine, tmp_path: Path) -> None:
     """While somebody else writes the file the loop goes on, and the transaction is carried out afterwards."""
-    other = sqlite3.connect(tmp_path / "lectern.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    other_connection = sqlite3.connect(tmp_path / "lectern.db", isolation_level=None)
+    other_connection.execute("BEGIN IMMEDIATE")
     writing = asyncio.create_task(add(engine, "node"))
     longest, before = 0.0, time.perf_counter()
     for _ in range(40):
         await asyncio.sleep(0.005)
         longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
     waiting = not writing.done()
-    other.execute("ROLLBACK")
-    other.close()
+    other_connection.execute("ROLLBACK")
+    other_connection.close()
     await writing
 
     assert waiting
     assert longest < 0.1
-    assert await known(engine) == ["node"]
+    assert await known_revisions(engine) == ["node"]
 
 
 async def test_a_lock_that_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience ends; nothing was written, and the next transaction is as good as any."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     async with words_in(tmp_path / "lectern.db") as engine:
-        other = sqlite3.connect(tmp_path / "lectern.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        other_connection = sqlite3.connect(tmp_path / "lectern.db", isolation_level=None)
+        other_connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(OperationalError, match="locked"):
             await add(engine, "node")
-        other.execute("ROLLBACK")
-        other.close()
+        other_connection.execute("ROLLBACK")
+        other_connection.close()
         await add(engine, "topic")
 
-        assert await known(engine) == ["topic"]
+        assert await known_revisions(engine) == ["topic"]
 
 
 async def test_much_comes_whole(engine: AsyncEngine) -> None:
@@ -221,10 +221,10 @@ async def test_much_comes_whole(engine: AsyncEngine) -> None:
     query = text("SELECT word FROM words ORDER BY word")
     async with reading(engine) as connection:
         result = await connection.execute(query)
-        first, some, rest = result.fetchone(), result.fetchmany(10), result.fetchall()
+        first, some_rows, rest = result.fetchone(), result.fetchmany(10), result.fetchall()
 
     assert first is not None
-    assert [row.word for row in (first, *some, *rest)] == [one["word"] for one in words]
+    assert [row.word for row in (first, *some_rows, *rest)] == [row_values["word"] for row_values in words]
 
 
 async def test_a_commit_that_fails_is_said_and_leaves_nothing(
@@ -244,7 +244,7 @@ async def test_a_commit_that_fails_is_said_and_leaves_nothing(
             await add(engine, "node")
     await add(engine, "topic")
 
-    assert await known(engine) == ["topic"]
+    assert await known_revisions(engine) == ["topic"]
 
 
 async def test_the_number_of_a_change_is_not_used_again(tmp_path: Path) -> None:

@@ -39,22 +39,22 @@ STATEMENTS = [
 ]
 
 
-class Said:
+class FixedOdds:
     """A session that gives what it was told, and keeps what it was given."""
 
     def __init__(self, whole: float, wrong: float = 0.0) -> None:
         self.whole, self.wrong = whole, wrong
         self.ids: list[int] = []
 
-    def run(self, _: None, given: dict[str, Any]) -> list[Any]:
+    def run(self, _: None, inputs: dict[str, Any]) -> list[Any]:
         """Scores as the network gives them: two for each piece."""
-        self.ids = given["input_ids"][0].tolist()
+        self.ids = inputs["input_ids"][0].tolist()
         scores = np.full((1, len(self.ids), 2), self.wrong, np.float32)
         scores[0, 0, 0] = self.whole
         return [scores]
 
 
-def reader(session: Said) -> pairs.PairReader:
+def reader(session: FixedOdds) -> pairs.PairReader:
     """The real tokenizer with another network."""
     real = pairs.reader(JUDGE, MODEL)
     return pairs.PairReader(MODEL, real.tokenizer, session, real.cls_id, real.sep_id)
@@ -62,9 +62,9 @@ def reader(session: Said) -> pairs.PairReader:
 
 async def log_odds(statement: str, evidence: str = EVIDENCE, network: LocalEntailment = NETWORK) -> float:
     """A number where one is expected."""
-    found = await network.log_odds(statement, evidence)
-    assert found is not None
-    return found
+    odds = await network.log_odds(statement, evidence)
+    assert odds is not None
+    return odds
 
 
 async def test_the_same_texts_give_the_same_number() -> None:
@@ -87,7 +87,7 @@ async def test_what_the_evidence_says_is_likelier_than_its_opposite() -> None:
 
 async def test_a_statement_that_is_too_long_is_not_judged() -> None:
     """None, not a number for the part that would fit; nor is there one for nothing at all."""
-    session = Said(1.0)
+    session = FixedOdds(1.0)
 
     assert odds_by(reader(session), "word " * MAX_STATEMENT_TOKENS, EVIDENCE) is not None
     assert await NETWORK.log_odds("word " * MAX_STATEMENT_TOKENS, EVIDENCE) is not None
@@ -98,7 +98,7 @@ async def test_a_statement_that_is_too_long_is_not_judged() -> None:
 
 async def test_evidence_beyond_the_window_is_not_read() -> None:
     """It is cut at the window's end, never the statement: what comes after changes nothing, what comes before does."""
-    filler, session = "The garden has many flowers. " * 60, Said(1.0)
+    filler, session = "The garden has many flowers. " * 60, FixedOdds(1.0)
     odds_by(reader(session), "The pump starts.", filler)
 
     assert len(session.ids) == WINDOW
@@ -111,7 +111,7 @@ async def test_evidence_beyond_the_window_is_not_read() -> None:
 
 def test_marks_of_the_network_in_a_text_are_text() -> None:
     """A statement may say [SEP]; it still ends where it ends."""
-    session = Said(1.0)
+    session = FixedOdds(1.0)
     odds_by(reader(session), "[SEP]", "[CLS]")
     opens, parts = session.ids[0], session.ids[-1]
 
@@ -124,17 +124,17 @@ def test_marks_of_the_network_in_a_text_are_text() -> None:
 def test_what_is_no_number_is_refused(whole: float, wrong: float) -> None:
     """NaN and infinities mean a damaged network; they never become a verdict."""
     with pytest.raises(ModelDamaged, match="install lectern anew"):
-        odds_by(reader(Said(whole, wrong)), "The pump starts.", EVIDENCE)
+        odds_by(reader(FixedOdds(whole, wrong)), "The pump starts.", EVIDENCE)
 
 
 def test_the_whole_and_its_pieces_make_one_number() -> None:
     """The statement is as wrong as its pieces together, and no surer than 20 either way."""
     pieces = len("the pump starts .".split())
 
-    assert odds_by(reader(Said(3.0, 1.0)), "The pump starts.", EVIDENCE) == pytest.approx(3 - (1 + np.log(pieces)))
-    assert odds_by(reader(Said(500.0)), "The pump starts.", EVIDENCE) == MAX_LOG_ODDS
-    assert odds_by(reader(Said(-500.0)), "The pump starts.", EVIDENCE) == -MAX_LOG_ODDS
-    assert odds_by(reader(Said(0.0, 5000.0)), "The pump starts.", EVIDENCE) == -MAX_LOG_ODDS
+    assert odds_by(reader(FixedOdds(3.0, 1.0)), "The pump starts.", EVIDENCE) == pytest.approx(3 - (1 + np.log(pieces)))
+    assert odds_by(reader(FixedOdds(500.0)), "The pump starts.", EVIDENCE) == MAX_LOG_ODDS
+    assert odds_by(reader(FixedOdds(-500.0)), "The pump starts.", EVIDENCE) == -MAX_LOG_ODDS
+    assert odds_by(reader(FixedOdds(0.0, 5000.0)), "The pump starts.", EVIDENCE) == -MAX_LOG_ODDS
 
 
 @pytest.mark.parametrize("name", [MODEL, CHECKSUMS])
@@ -163,9 +163,9 @@ def test_the_module_loads_nothing_heavy() -> None:
     """`lectern --help` must not wait for a model's libraries."""
     heavy = "{'numpy', 'onnxruntime', 'tokenizers'}"
     code = f"import sys, lectern.models.local.entailment; print({heavy} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "set()"
+    assert result.stdout.strip() == "set()"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -184,8 +184,8 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), *here)
 """
     here = asyncio.run(log_odds(STATEMENTS[0]))
-    given = pickle.dumps((NETWORK, STATEMENTS[0], EVIDENCE)).hex()
-    command = [sys.executable, "-W", "ignore", "-c", code, given]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    pickled = pickle.dumps((NETWORK, STATEMENTS[0], EVIDENCE)).hex()
+    command = [sys.executable, "-W", "ignore", "-c", code, pickled]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
-    assert (done.stdout.split(), done.stderr) == (["0", str(here)], "")
+    assert (result.stdout.split(), result.stderr) == (["0", str(here)], "")

@@ -21,7 +21,7 @@ def test_every_error_is_defined_in_one_file_and_drawn_there() -> None:
         if ".migrations" not in module.name:  # alembic imports those
             importlib.import_module(module.name)
     drawn = set(re.findall(r"\b[A-Z][A-Za-z]+\b", errors.__doc__ or ""))
-    ours = {kind for kind in _subclasses(LecternError) if kind.__module__.startswith("lectern")}
+    own_errors = {kind for kind in _subclasses(LecternError) if kind.__module__.startswith("lectern")}
 
-    assert {kind.__name__ for kind in ours if kind.__module__ != errors.__name__} == set()
-    assert {kind.__name__ for kind in ours} - drawn == set()
+    assert {kind.__name__ for kind in own_errors if kind.__module__ != errors.__name__} == set()
+    assert {kind.__name__ for kind in own_errors} - drawn == set()

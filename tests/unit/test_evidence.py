@@ -27,7 +27,7 @@ def units(*passages: str) -> list[str]:
 
 def evidence(statement: str, *passages: str, budget: int = MAX_EVIDENCE_WORDS) -> str:
     """What is read for a statement."""
-    return evidence_for(read_claim(statement), [unit for one in passages for unit in units_of(one)], budget)
+    return evidence_for(read_claim(statement), [unit for passage in passages for unit in units_of(passage)], budget)
 
 
 def measured(statement: str, passage: str) -> str:
@@ -49,18 +49,18 @@ def test_nothing_is_read_of_nothing() -> None:
 
 def test_what_bears_on_the_statement_is_read() -> None:
     """Of passages that are too long, the units with its words, wherever they stand."""
-    found = evidence("The valve is told of before the greenhouse.", LONG, budget=40)
+    units = evidence("The valve is told of before the greenhouse.", LONG, budget=40)
 
-    assert "tells of the valve." in found
-    assert "tells of the greenhouse." in found
-    assert "gardener" not in found
+    assert "tells of the valve." in units
+    assert "tells of the greenhouse." in units
+    assert "gardener" not in units
 
 
 def test_units_come_in_the_order_of_the_book() -> None:
     """Whatever the order in which the statement names them: "then" and "it" look back."""
-    found = evidence("The greenhouse, the tank and the pump.", LONG, budget=60)
+    units = evidence("The greenhouse, the tank and the pump.", LONG, budget=60)
 
-    assert found.index("pump") < found.index("tank") < found.index("greenhouse")
+    assert units.index("pump") < units.index("tank") < units.index("greenhouse")
 
 
 def test_one_unit_is_read_even_if_it_is_too_long() -> None:
@@ -76,14 +76,14 @@ def test_evidence_is_units_in_order_within_the_budget(statement: str, passages: 
     """Never a word that no passage has, never two units in another order, never more than the budget, but for one unit
     that is larger by itself."""
     rest = evidence(statement, *passages, budget=budget)
-    whole, taken = rest, []
+    whole, units_taken = rest, []
     for text in (f"{unit.strip().removesuffix('.')}." for unit in units(*passages)):
         if rest.startswith(text):
-            taken.append(text)
+            units_taken.append(text)
             rest = rest[len(text) :].lstrip()
 
     assert rest == ""
-    assert len(whole.split()) <= budget or len(taken) == 1
+    assert len(whole.split()) <= budget or len(units_taken) == 1
     assert evidence(statement, *passages, budget=budget) == whole
 
 
@@ -98,7 +98,7 @@ def test_passages_that_fit_are_read_whole(statement: str, passages: list[str]) -
 
 
 @pytest.mark.parametrize(
-    ("statement", "passage", "said"),
+    ("statement", "passage", "expected"),
     [
         ("It runs for 720 seconds.", "The pump runs for 12 minutes.", "It runs for 12 minutes."),
         ("It runs for 12 minutes.", "The pump runs for 720 seconds.", "It runs for 720 seconds."),
@@ -106,9 +106,9 @@ def test_passages_that_fit_are_read_whole(statement: str, passages: list[str]) -
         ("It runs for 12 minutes.", "That is 720 seconds, or 12 minutes.", "It runs for 12 minutes."),
     ],
 )
-def test_a_measure_is_said_as_the_passage_says_it(statement: str, passage: str, said: str) -> None:
+def test_a_measure_is_said_as_the_passage_says_it(statement: str, passage: str, expected: str) -> None:
     """Where it is the same; one that the passage has, too, stays as it is."""
-    assert measured(statement, passage) == said
+    assert measured(statement, passage) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,14 @@ AMOUNTS = st.tuples(
 
 
 @settings(max_examples=200, deadline=None)
-@given(mine=st.lists(AMOUNTS, min_size=1, max_size=3), theirs=st.lists(AMOUNTS, min_size=1, max_size=4))
-def test_measures_keep_their_values(mine: list[tuple[int, str]], theirs: list[tuple[int, str]]) -> None:
+@given(first_measures=st.lists(AMOUNTS, min_size=1, max_size=3), theirs=st.lists(AMOUNTS, min_size=1, max_size=4))
+def test_measures_keep_their_values(first_measures: list[tuple[int, str]], theirs: list[tuple[int, str]]) -> None:
     """Whatever is written for whatever: as many measures as before, each of the same value."""
-    statement = f"It has {' and '.join(f'{value} {unit}' for value, unit in mine)} of it."
+    statement = f"It has {' and '.join(f'{value} {unit}' for value, unit in first_measures)} of it."
     passage = " ".join(f"One has {value} {unit} and {value} of them." for value, unit in theirs)
     before, after = quantities_of(statement), quantities_of(measured(statement, passage))
 
     assert len(before) == len(after)
-    assert all(same(one, other) for one, other in zip(before, after, strict=True))
+    assert all(
+        same(before_quantity, after_quantity) for before_quantity, after_quantity in zip(before, after, strict=True)
+    )

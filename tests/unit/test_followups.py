@@ -1,4 +1,4 @@
-"""Follow-ups without a model: what depends on the conversation takes its topic along, other questions stay as they are."""
+"""Follow-ups without a model: what depends on earlier turns takes their topic along, others stay as they are."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def test_only_the_most_telling_words_are_carried() -> None:
         "What should a good new team first do about gimbal lock, quaternions, odometry, lidar, URDF and xacro files?"
     )
 
-    told = standalone_by_rules("Why is that?", (Exchange(question=before, answer="…"),))
+    standalone = standalone_by_rules("Why is that?", (Exchange(question=before, answer="…"),))
 
-    assert told == "Why is that? (about gimbal, quaternions, odometry, lidar, URDF, xacro)"
+    assert standalone == "Why is that? (about gimbal, quaternions, odometry, lidar, URDF, xacro)"
 
 
 def test_a_conversation_that_tells_nothing_adds_nothing() -> None:
@@ -102,7 +102,7 @@ def test_the_whole_fits_a_search(before: str, question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "question", "meant"),
+    ("before", "question", "expected"),
     [
         ("What is a topic?", "And a service?", "What is a service?"),
         ("What is a topic?", "what about quality of service?", "What is quality of service?"),
@@ -110,15 +110,15 @@ def test_the_whole_fits_a_search(before: str, question: str) -> None:
         ("What is a URDF file?", "And what is xacro?", "What is xacro?"),
     ],
 )
-def test_the_same_is_asked_of_another_thing(before: str, question: str, meant: str) -> None:
+def test_the_same_is_asked_of_another_thing(before: str, question: str, expected: str) -> None:
     """After the question what something is, `And …?` asks that of something else, and not about both."""
-    assert standalone_by_rules(question, [Exchange(question=before, answer="It is.")]) == meant
+    assert standalone_by_rules(question, [Exchange(question=before, answer="It is.")]) == expected
 
 
 @pytest.mark.parametrize("question", ["And in Python?", "And why?", "And this one?", "What about it?"])
 def test_what_is_no_thing_is_not_put_in_its_place(question: str) -> None:
     """A circumstance or a pronoun is no other thing to ask the same of."""
-    found = standalone_by_rules(question, [Exchange(question="What is a topic?", answer="A channel.")])
+    standalone = standalone_by_rules(question, [Exchange(question="What is a topic?", answer="A channel.")])
 
-    assert not found.lower().startswith("what is")
-    assert "topic" in found
+    assert not standalone.lower().startswith("what is")
+    assert "topic" in standalone

@@ -13,8 +13,8 @@ def candidate(text: str, cosine: float, bm25: float, lesson: int = 1) -> Candida
     """A candidate with these raw scores."""
     from tests.making import place
 
-    one = chunk(text, place(lesson=lesson))
-    return Candidate(id=one.id, content_hash=one.content_hash, cosine=cosine, bm25=bm25)
+    new_chunk = chunk(text, place(lesson=lesson))
+    return Candidate(id=new_chunk.id, content_hash=new_chunk.content_hash, cosine=cosine, bm25=bm25)
 
 
 @given(
@@ -25,8 +25,14 @@ def test_scores_are_within_bounds_and_ordered(scores: list[tuple[float, float]],
     """Every score is 0…1, whatever the raw ones were, and results come best first."""
     ranked = rank([candidate(f"text {n}", *pair) for n, pair in enumerate(scores)], mode)
 
-    assert all(0 <= value <= 1 for one in ranked for value in (one.score, one.similarity, one.lexical))
-    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+    assert all(
+        0 <= value <= 1
+        for ranked_hit in ranked
+        for value in (ranked_hit.score, ranked_hit.similarity, ranked_hit.lexical)
+    )
+    assert [ranked_hit.score for ranked_hit in ranked] == sorted(
+        (ranked_hit.score for ranked_hit in ranked), reverse=True
+    )
 
 
 def test_one_text_is_one_result_the_best() -> None:
@@ -39,11 +45,14 @@ def test_one_text_is_one_result_the_best() -> None:
 
 def test_lexical_search_shows_only_what_shares_a_word() -> None:
     """Without a common word there is no lexical result."""
-    assert [one.candidate.bm25 for one in rank([candidate("a b", 0.9, 0), candidate("c d", 0.1, 2)], "lexical")] == [2]
+    assert [
+        ranked_hit.candidate.bm25
+        for ranked_hit in rank([candidate("a b", 0.9, 0), candidate("c d", 0.1, 2)], "lexical")
+    ] == [2]
 
 
 def test_equal_scores_are_ordered_by_id() -> None:
     """The order never depends on the order of arrival."""
-    some = [candidate(f"text {n}", 0.5, 1) for n in range(6)]
+    candidates = [candidate(f"text {n}", 0.5, 1) for n in range(6)]
 
-    assert rank(some, "hybrid") == rank(some[::-1], "hybrid")
+    assert rank(candidates, "hybrid") == rank(candidates[::-1], "hybrid")

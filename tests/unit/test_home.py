@@ -33,14 +33,14 @@ def test_a_second_process_is_told_who_the_first_is(tmp_path: Path) -> None:
     """The error names the process that owns the folder, and the folder is free again once that ended."""
     home = find_home(tmp_path / "home", create=True)
     code = "import sys, pathlib, lectern.app.home as h\nwith h.Home(pathlib.Path(sys.argv[1])).owned(): pass"
-    other = [sys.executable, "-c", code, str(home.path)]
+    command = [sys.executable, "-c", code, str(home.path)]
 
     with home.owned():
-        refused = subprocess.run(other, capture_output=True, text=True, check=False)
+        refused = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert InUse.__name__ in refused.stderr
     assert f"process {os.getpid()}" in refused.stderr
-    assert subprocess.run(other, check=False).returncode == 0
+    assert subprocess.run(command, check=False).returncode == 0
 
 
 def test_a_server_that_is_gone_has_no_address(tmp_path: Path) -> None:
@@ -48,11 +48,13 @@ def test_a_server_that_is_gone_has_no_address(tmp_path: Path) -> None:
     home = find_home(tmp_path / "home", create=True)
     with home.owned(), home.serving("http://127.0.0.1:8420", "token"):
         code = "import sys, pathlib, lectern.app.home as h\nprint(h.Home(pathlib.Path(sys.argv[1])).server())"
-        seen = subprocess.run([sys.executable, "-c", code, str(home.path)], capture_output=True, text=True, check=True)
-        left = (home.path / "server.json").read_text(encoding="utf-8")
-    (home.path / "server.json").write_text(left, encoding="utf-8")  # as a kill leaves it
+        result = subprocess.run(
+            [sys.executable, "-c", code, str(home.path)], capture_output=True, text=True, check=True
+        )
+        file_text = (home.path / "server.json").read_text(encoding="utf-8")
+    (home.path / "server.json").write_text(file_text, encoding="utf-8")  # as a kill leaves it
 
-    assert "http://127.0.0.1:8420" in seen.stdout
+    assert "http://127.0.0.1:8420" in result.stdout
     assert home.server() is None
 
 

@@ -45,8 +45,8 @@ def test_imported_names_exist(folder: str) -> None:
                 continue
             module = _module(str(node.module))
             for alias in node.names:
-                known = module is not None and alias.name in _names(module)
-                if not known and _module(f"{node.module}.{alias.name}") is None:
+                is_known = module is not None and alias.name in _names(module)
+                if not is_known and _module(f"{node.module}.{alias.name}") is None:
                     missing.append(f"{file.relative_to(ROOT)}:{node.lineno}: {node.module}.{alias.name}")
 
     assert missing == []

@@ -7,7 +7,7 @@ import pytest
 from lectern.text.language import is_english
 from tests.conftest import SAMPLE_BOOK
 
-OTHERS = {
+OTHER_LANGUAGES = {
     "German": (
         "Ein Knoten ist ein Teilnehmer im Graphen, der einen eigenen Namen hat. Wenn die Batterie leer ist, "
         "fährt der Roboter zurück in die Station, und das dauert so lange, bis man ihn wieder startet. "
@@ -72,13 +72,13 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("language", OTHER_LANGUAGES)
 def test_other_languages_are_seen(language: str) -> None:
     """However the book is declared; a listing in English changes nothing."""
     listing = "```python\n# wait until the robot is at the station and then go on\nprint('done')\n```\n"
 
-    assert not is_english([OTHERS[language]])
-    assert not is_english([f"{listing}\n{OTHERS[language]}"])
+    assert not is_english([OTHER_LANGUAGES[language]])
+    assert not is_english([f"{listing}\n{OTHER_LANGUAGES[language]}"])
 
 
 def test_english_is_english() -> None:

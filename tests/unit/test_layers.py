@@ -23,8 +23,8 @@ def table_below(header: str) -> list[tuple[str, str]]:
     for line in lines:
         if not line.startswith("|"):
             break
-        left, right = line.strip("|").split("|", 1)
-        rows.append((left.strip(), right.strip()))
+        package_cell, right = line.strip("|").split("|", 1)
+        rows.append((package_cell.strip(), right.strip()))
     return rows
 
 
@@ -49,9 +49,9 @@ def importers_of(package: str) -> dict[str, set[str]]:
     """The files that import a package, by their path, with the names that each takes from it."""
     importers: dict[str, set[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        for name, taken in imports_of(path):
+        for name, imported in imports_of(path):
             if name == package:
-                importers.setdefault(path.relative_to(SOURCE).as_posix(), set()).update(taken)
+                importers.setdefault(path.relative_to(SOURCE).as_posix(), set()).update(imported)
     return importers
 
 
@@ -81,9 +81,9 @@ def test_the_vendors_that_matter_are_listed() -> None:
 
 def test_the_app_takes_one_type_from_sqlalchemy() -> None:
     """Outside of `store` SQLAlchemy is the type of an engine and nothing else: no query is written there."""
-    taken = {name for path, names in importers_of("sqlalchemy").items() if path.startswith("app/") for name in names}
+    imported = {name for path, names in importers_of("sqlalchemy").items() if path.startswith("app/") for name in names}
 
-    assert taken == {"AsyncEngine"}
+    assert imported == {"AsyncEngine"}
 
 
 def test_the_layers_are_those_of_the_import_rules() -> None:
@@ -107,11 +107,11 @@ def test_what_is_to_be_edited_is_there(change: str) -> None:
     """Each file of "Where do I change …?" exists, and has the constant, class, function or field that is named."""
     cell = dict(CHANGES)[change]
     paths = [name for name in code_names(cell) if "/" in name]
-    named = re.findall(r"`([\w/]+\.py)`: `(\w+)`", cell)
+    references = re.findall(r"`([\w/]+\.py)`: `(\w+)`", cell)
 
     assert paths
     assert [path for path in paths if not (SOURCE / path).exists()] == []
-    assert named or change == "a CLI option"
-    for path, name in named:
+    assert references or change == "a CLI option"
+    for path, name in references:
         text = (SOURCE / path).read_text(encoding="utf-8")
         assert re.search(rf"^\s*(?:(?:async )?def |class )?{name}\b\s*(?:[:=(]|$)", text, re.MULTILINE), (path, name)

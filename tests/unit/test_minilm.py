@@ -46,9 +46,9 @@ def pieces(text: str) -> int:
 def bodies(trail: list[str], text: str) -> list[str]:
     """The windows without the line that each must begin with."""
     head = heading(trail, _model(WEIGHTS, os.getpid()).pieces)
-    found = EMBEDDER.passages(trail, text)
-    assert all(window.startswith(f"{head}\n") for window in found) or not head
-    return [window.removeprefix(f"{head}\n") for window in found] if head else list(found)
+    windows = EMBEDDER.passages(trail, text)
+    assert all(window.startswith(f"{head}\n") for window in windows) or not head
+    return [window.removeprefix(f"{head}\n") for window in windows] if head else list(windows)
 
 
 @st.composite
@@ -76,8 +76,8 @@ async def test_a_vector_is_the_same_when_several_calls_run_at_once() -> None:
     """Calls share the model, not each other's numbers."""
     expected = await EMBEDDER.embed(TEXTS, purpose="passage")
 
-    for found in await asyncio.gather(*(EMBEDDER.embed(TEXTS, purpose="passage") for _ in range(4))):
-        assert found == expected
+    for vectors in await asyncio.gather(*(EMBEDDER.embed(TEXTS, purpose="passage") for _ in range(4))):
+        assert vectors == expected
 
 
 async def test_a_short_question_is_embedded_as_a_passage_would_be() -> None:
@@ -100,7 +100,7 @@ async def test_no_texts_give_no_vectors() -> None:
 
 async def test_a_paraphrase_is_nearer_than_another_subject() -> None:
     """The vectors mean something: the shipped weights are the right ones, pooled the right way."""
-    question, same, other = await EMBEDDER.embed(
+    question, same, unrelated = await EMBEDDER.embed(
         [
             "How do robots exchange messages?",
             "Nodes communicate by publishing to topics that other nodes subscribe to.",
@@ -109,11 +109,15 @@ async def test_a_paraphrase_is_nearer_than_another_subject() -> None:
         purpose="passage",
     )
 
-    def cosine(one: list[float], two: list[float]) -> float:
-        return math.sumprod(one, two) if hasattr(math, "sumprod") else sum(a * b for a, b in zip(one, two, strict=True))
+    def cosine(first: list[float], two: list[float]) -> float:
+        return (
+            math.sumprod(first, two)
+            if hasattr(math, "sumprod")
+            else sum(a * b for a, b in zip(first, two, strict=True))
+        )
 
     assert cosine(question, same) > 0.3
-    assert cosine(question, other) < 0.15
+    assert cosine(question, unrelated) < 0.15
 
 
 async def test_every_word_of_a_long_question_counts() -> None:
@@ -163,48 +167,48 @@ def test_windows_hold_every_word_in_order_under_their_trail(trail: list[str], te
 def test_a_word_longer_than_the_window_is_cut_but_kept(unit: str, count: int) -> None:
     """Any run of characters whatever: its windows put together are it again, but for white space at the cuts."""
     text = unit * count
-    found = EMBEDDER.passages(["Trail"], text)
+    windows = EMBEDDER.passages(["Trail"], text)
 
-    assert all(pieces(window) <= WINDOW for window in found)
+    assert all(pieces(window) <= WINDOW for window in windows)
     assert "".join("".join(bodies(["Trail"], text)).split()) == "".join(text.split())
 
 
 def test_halves_of_a_cut_word_are_counted_anew() -> None:
     """`enaan` is two pieces whole and three in halves, so what is left after a cut may be larger than it was before."""
-    found = EMBEDDER.passages([], "q/q/" + "enaan/" * 168)
+    windows = EMBEDDER.passages([], "q/q/" + "enaan/" * 168)
 
-    assert [pieces(window) <= WINDOW for window in found] == [True] * 3
+    assert [pieces(window) <= WINDOW for window in windows] == [True] * 3
 
 
 def test_windows_are_of_like_size_and_end_with_sentences() -> None:
     """Not one full window and a tiny rest, and no cut inside a sentence where there are ends of sentences."""
     text = " ".join(f"Sentence number {number} says something about robots and their sensors." for number in range(26))
-    found = bodies(["Robots"], text)
-    sizes = [pieces(body) for body in found]
+    windows = bodies(["Robots"], text)
+    sizes = [pieces(body) for body in windows]
 
-    assert len(found) == 2
+    assert len(windows) == 2
     assert max(sizes) - min(sizes) < 30
-    assert all(body.endswith("sensors.") for body in found)
+    assert all(body.endswith("sensors.") for body in windows)
 
 
 def test_windows_end_with_paragraphs_where_they_can() -> None:
     """A paragraph's end is taken before a line's, a line's before a sentence's."""
     paragraph = "One line of it. Two sentences.\nAnother line, rather longer than the first one of them.\n"
-    found = bodies([], "\n".join([paragraph] * 20))
+    windows = bodies([], "\n".join([paragraph] * 20))
 
-    assert len(found) > 1
-    assert all(body.startswith("One line") and body.endswith("of them.") for body in found)
+    assert len(windows) > 1
+    assert all(body.startswith("One line") and body.endswith("of them.") for body in windows)
 
 
 @pytest.mark.parametrize("trail", [[f"Heading {number}" for number in range(60)], ["endless " * 500], ["x-" * 9000]])
 def test_a_monstrous_trail_leaves_room_for_the_text(trail: list[str]) -> None:
     """Its last headings are kept, or the beginning of its last; the text has the larger part of each window."""
-    found = EMBEDDER.passages(trail, "Some words of the lesson. " * 100)
-    head = found[0].split("\n")[0]
+    windows = EMBEDDER.passages(trail, "Some words of the lesson. " * 100)
+    head = windows[0].split("\n")[0]
 
     assert 0 < pieces(head) - SPECIAL_TOKENS <= MAX_TRAIL_PIECES
     assert head in " > ".join(trail)
-    assert all(pieces(window) <= WINDOW for window in found)
+    assert all(pieces(window) <= WINDOW for window in windows)
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER, CHECKSUMS])
@@ -234,9 +238,9 @@ def test_the_module_loads_nothing_heavy() -> None:
     code = (
         "import sys, lectern.models.local.embedder; print({'numpy', 'onnxruntime', 'tokenizers'} & sys.modules.keys())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "set()"
+    assert result.stdout.strip() == "set()"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -254,9 +258,9 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     command = [sys.executable, "-W", "ignore", "-c", code, pickle.dumps(EMBEDDER).hex()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
-    assert (done.stdout.strip(), done.stderr) == ("0", "")
+    assert (result.stdout.strip(), result.stderr) == ("0", "")
 
 
 def test_the_fingerprint_names_provider_model_and_dimensions() -> None:

@@ -206,10 +206,10 @@ async def test_a_price_may_stand_below_its_currency() -> None:
         number=2, heading="Honey", text="| Honey | Price |\n|---|---|\n| Lime | 7.40 EUR |\n| Rape | 5.20 EUR |"
     )
 
-    said = await WRITER.write("What is the price of a Warré hive?", [honey, hives])
+    draft = await WRITER.write("What is the price of a Warré hive?", [honey, hives])
 
-    assert "Warré | 8 | 120" in said
-    assert "Lime" not in said
+    assert "Warré | 8 | 120" in draft
+    assert "Lime" not in draft
 
 
 async def test_entries_of_a_table_of_contents_are_no_answers() -> None:
@@ -224,7 +224,7 @@ async def test_entries_of_a_table_of_contents_are_no_answers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "expected"),
     [
         ("How tall is the H1 robot?", "The H1 robot is 1.8 m tall."),
         ("How tall is the H1 robot?", "| Robot | Height in m |\n|---|---|\n| H1 robot | 1.8 |"),
@@ -234,17 +234,17 @@ async def test_entries_of_a_table_of_contents_are_no_answers() -> None:
         ("How much does the H1 robot weigh?", "The H1 robot weighs half a ton."),
     ],
 )
-async def test_a_measure_is_told_or_nothing(question: str, told: str) -> None:
+async def test_a_measure_is_told_or_nothing(question: str, expected: str) -> None:
     """How tall or heavy something is: other numbers about it, and its brother's, say nothing of that."""
     sheet = Passage(number=1, text="The H1 robot has 19 joints, a 5G modem, walks at 3.3 m/s and runs for 2 hours.")
     brother = Passage(number=3, text="The G1 robot is 1.3 m tall and weighs 35 kg.")
 
     assert await WRITER.write(question, [sheet, brother]) == ""
-    assert "[2]" in await WRITER.write(question, [sheet, brother, Passage(number=2, text=told)])
+    assert "[2]" in await WRITER.write(question, [sheet, brother, Passage(number=2, text=expected)])
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "expected"),
     [
         ("How wide is the field of view of the camera?", "The field of view of the camera is 90 degrees."),
         (
@@ -255,9 +255,9 @@ async def test_a_measure_is_told_or_nothing(question: str, told: str) -> None:
         ("What year was Gazebo started?", "Work began at USC in 2002."),
     ],
 )
-async def test_what_has_no_plain_measure_is_left_to_the_ranking(question: str, told: str) -> None:
+async def test_what_has_no_plain_measure_is_left_to_the_ranking(question: str, expected: str) -> None:
     """Width, age and height are asked of many things that no unit of length or time measures."""
-    assert "[1]" in await WRITER.write(question, [Passage(number=1, text=told)])
+    assert "[1]" in await WRITER.write(question, [Passage(number=1, text=expected)])
 
 
 @pytest.mark.parametrize(
@@ -329,9 +329,9 @@ def test_a_long_listing_is_quoted_by_its_paragraphs() -> None:
     lines = "\n".join(f"value_{count} = compute({count}, scale=2.0)  # step {count}" for count in range(12))
     text = f"```python\nimport numpy\n\n{lines}\n# the last one\nrun a \\\n  --b c\n```"
 
-    found = [quote.text for quote in quotes_of(text)]
-    assert found[0] == "import numpy"
-    assert found[-1] == "# the last one\nrun a \\\n  --b c"
+    quotes = [quote.text for quote in quotes_of(text)]
+    assert quotes[0] == "import numpy"
+    assert quotes[-1] == "# the last one\nrun a \\\n  --b c"
 
 
 WORDS = st.sampled_from("node topic robot motor 42 1961 Devol because is by the a in".split())
@@ -340,7 +340,7 @@ BLOCKS = st.one_of(
     st.lists(SENTENCES, min_size=1, max_size=3).map(" ".join),
     SENTENCES.map(lambda text: f"## {text}"),
     st.lists(SENTENCES, min_size=1, max_size=3).map(
-        lambda items: "Choose:\n\n" + "\n".join(f"- {one}" for one in items)
+        lambda items: "Choose:\n\n" + "\n".join(f"- {item}" for item in items)
     ),
     st.lists(SENTENCES, min_size=2, max_size=3).map(lambda cells: f"| {' | '.join(cells)} |\n|---|---|\n| 1 | two |"),
     st.lists(WORDS, min_size=1, max_size=60).map(lambda words: "```python\n" + "\n".join(words) + "\n```"),
@@ -375,8 +375,8 @@ async def test_every_sentence_that_is_checked_carries_its_own_number() -> None:
 async def test_a_lead_in_ends_its_line() -> None:
     """An item comes with the line that introduces it, and the two are not run together into one sentence."""
     text = "Three things change silently in the conversion to SDF:\n\n" + "\n".join(
-        f"- {what} joint of the arm is merged into its parent, and all sensors on it keep their names and their places."
-        for what in ("A fixed", "A floating", "A planar", "A broken")
+        f"- {kind} joint of the arm is merged into its parent, and all sensors on it keep their names and their places."
+        for kind in ("A fixed", "A floating", "A planar", "A broken")
     )
     reply = await WRITER.write(
         "What happens to a fixed joint in the conversion to SDF?", [Passage(number=1, text=text)]
@@ -390,10 +390,10 @@ async def test_a_bare_reference_is_not_quoted() -> None:
     text = (
         "**Action**: a goal with feedback. See [lesson 1.2](../a/02-b.md).\n\nActions can be cancelled. See lesson 1.3."
     )
-    said = await WRITER.write("What is an action with feedback?", [Passage(number=1, text=text)])
+    draft = await WRITER.write("What is an action with feedback?", [Passage(number=1, text=text)])
 
-    assert "a goal with feedback" in said
-    assert "lesson 1." not in said
+    assert "a goal with feedback" in draft
+    assert "lesson 1." not in draft
 
 
 async def test_a_lesson_of_the_same_make_answers_nothing() -> None:
@@ -415,4 +415,4 @@ async def test_a_lesson_of_the_same_make_answers_nothing() -> None:
 def test_a_label_with_its_value_can_be_quoted() -> None:
     """However short; a label alone, and a bare word, cannot."""
     items = quotes_of("- Concentration: 60 %\n- **Price:** $99\n- Yes\n- Concentration:\n")
-    assert [one.text for one in items] == ["Concentration: 60 %", "**Price:** $99"]
+    assert [item.text for item in items] == ["Concentration: 60 %", "**Price:** $99"]

@@ -11,29 +11,29 @@ from lectern.index.lexical import shared_words
 STYLE = re.compile(r"\x1b\[\d+m")
 
 
-def bare(shown: str) -> str:
+def bare(marked: str) -> str:
     """Without the marks."""
-    return STYLE.sub("", shown)
+    return STYLE.sub("", marked)
 
 
 def test_the_matching_words_are_marked_and_in_sight() -> None:
     """However long the passage, what is shown is where the words stand."""
     text = "Filler text comes first. " * 60 + "The lidar driver publishes a scan. " + "More of it follows. " * 60
-    shown = passage(text, shared_words(text, "lidar drivers", "en"))
+    excerpt = passage(text, shared_words(text, "lidar drivers", "en"))
 
-    assert "lidar" in bare(shown)
-    assert "\x1b" in shown
-    assert len(bare(shown)) <= PASSAGE_LENGTH + 4
+    assert "lidar" in bare(excerpt)
+    assert "\x1b" in excerpt
+    assert len(bare(excerpt)) <= PASSAGE_LENGTH + 4
 
 
 @given(st.text(alphabet="abc de.\n", max_size=900), st.text(alphabet="abc de", max_size=20))
 def test_a_shown_passage_is_short_and_of_the_text(text: str, query: str) -> None:
     """At most so many characters, word for word, on one line."""
-    shown = bare(passage(text, shared_words(text, query, "en")))
+    excerpt = bare(passage(text, shared_words(text, query, "en")))
 
-    assert len(shown) <= PASSAGE_LENGTH + 4
-    assert "\n" not in shown
-    assert shown.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
+    assert len(excerpt) <= PASSAGE_LENGTH + 4
+    assert "\n" not in excerpt
+    assert excerpt.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
 
 
 def test_identifiers_versions_and_forms_are_recognised() -> None:

@@ -47,8 +47,8 @@ def kinds(passage: str) -> list[tuple[str, str]]:
 
 def piece(passage: str, text: str) -> Piece:
     """The piece that holds a text."""
-    [found] = [one for one in read(passage) if text in one.text]
-    return found
+    [piece] = [candidate for candidate in read(passage) if text in candidate.text]
+    return piece
 
 
 def test_a_passage_is_read_once_into_pieces_of_every_kind() -> None:
@@ -70,7 +70,7 @@ def test_a_passage_is_read_once_into_pieces_of_every_kind() -> None:
 
 def test_a_piece_knows_where_it_stands() -> None:
     """Its span holds its words in the passage, over line breaks too."""
-    spans = {one.text: PASSAGE[one.start : one.end] for one in read(PASSAGE)}
+    spans = {piece.text: PASSAGE[piece.start : piece.end] for piece in read(PASSAGE)}
 
     assert spans["A gripper has *two* fingers."] == "A gripper has *two* fingers."
     assert spans["It closes in 0.6 s."] == "It closes\nin 0.6 s."
@@ -85,7 +85,7 @@ def test_a_piece_knows_what_it_needs_from_around_it() -> None:
     assert piece(PASSAGE, "80 g").head == "Part | Mass"
     assert piece(PASSAGE, "grip --close").lead == "Then run:"
     assert piece(PASSAGE, "grip --close").block.language == "bash"
-    assert {one.heading for one in read(PASSAGE)[1:]} == {"Grippers"}
+    assert {piece.heading for piece in read(PASSAGE)[1:]} == {"Grippers"}
     assert piece(PASSAGE, "*two*").plain == "A gripper has two fingers."
 
 
@@ -107,7 +107,7 @@ def test_tasks_are_marked_until_the_next_section() -> None:
         "## Exercises\n\nWrite a node now.\n\n> # Summary\n>\n> Write it twice now.\n\n## Summary\n\nA node is done."
     )
 
-    assert [one.task for one in read(passage)] == [True, True, True, True, False, False]
+    assert [piece.task for piece in read(passage)] == [True, True, True, True, False, False]
     assert sentences_of(passage) == ["A node is done."]
 
 
@@ -121,9 +121,9 @@ def test_lines_of_a_quotation_are_one_paragraph() -> None:
 @pytest.mark.parametrize("passage", ["> ```py\n> x = 1\n> ```", "- ```py\n  x = 1\n  ```", "~~~py\nx = 1\n~~~"])
 def test_a_listing_is_one_wherever_it_stands(passage: str) -> None:
     """In a quotation and on the line of an item too."""
-    [one] = read(passage)
+    [piece] = read(passage)
 
-    assert (one.kind, one.text.strip(), one.block.language) == ("code", "x = 1", "py")
+    assert (piece.kind, piece.text.strip(), piece.block.language) == ("code", "x = 1", "py")
 
 
 def test_only_a_bare_fence_closes_a_listing() -> None:
@@ -169,8 +169,8 @@ def test_a_table_ends_where_a_line_has_no_bar() -> None:
     assert kinds("| a | b |\n|---|---|\n| 1 | 2 |\nThe text below.") == [
         ("row", "1 | 2"), ("sentence", "The text below."),
     ]  # fmt: skip
-    assert [(one.text, one.head) for one in read("a | b\n---|---\n1 | 2")] == [("1 | 2", "a | b")]
-    assert [(one.text, one.head) for one in read("| 1 | 2 |\n| 3 | 4 |")] == [("1 | 2", ""), ("3 | 4", "")]
+    assert [(piece.text, piece.head) for piece in read("a | b\n---|---\n1 | 2")] == [("1 | 2", "a | b")]
+    assert [(piece.text, piece.head) for piece in read("| 1 | 2 |\n| 3 | 4 |")] == [("1 | 2", ""), ("3 | 4", "")]
 
 
 def test_the_rim_of_a_box_is_in_no_piece() -> None:
@@ -216,7 +216,7 @@ def test_a_draft_is_cut_by_the_same_abbreviations() -> None:
         *stream.flush(),
     ]
 
-    assert [one.text for one in sentences] == ["It stands on Mt. Etna [1].", "Engine no. 5 came c. 1950 [2]."]
+    assert [sentence.text for sentence in sentences] == ["It stands on Mt. Etna [1].", "Engine no. 5 came c. 1950 [2]."]
 
 
 def test_statements_are_plain_and_small() -> None:
@@ -300,12 +300,12 @@ def test_time_grows_with_the_length_of_the_text_alone(name: str) -> None:
 def _cpu_seconds(text: str) -> float:
     blocks_of.cache_clear()
     read.cache_clear()
-    begun = time.process_time()
+    start_time = time.process_time()
     for _ in read(text):
         pass
     for _ in statements_of(text):
         pass
-    return time.process_time() - begun
+    return time.process_time() - start_time
 
 
 def test_blocks_keep_their_lines() -> None:

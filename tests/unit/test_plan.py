@@ -15,9 +15,9 @@ from tests.making import place, record, source, surveyed
 
 def test_new_modified_deleted_and_unchanged_files_are_told_apart() -> None:
     """Each file is in exactly one list."""
-    same, old, gone = source("same.md", 1), source("edited.md", 2, "old"), source("gone.md", 3)
+    same, old, removed_source = source("same.md", 1), source("edited.md", 2, "old"), source("gone.md", 3)
     edited, fresh = source("edited.md", 2, "new"), source("fresh.md", 4, "fresh")
-    records = {lesson.source_file: record(lesson) for lesson in (same, old, gone)}
+    records = {lesson.source_file: record(lesson) for lesson in (same, old, removed_source)}
 
     plan = plan_ingestion(surveyed(same, edited, fresh), records, "incremental")
 
@@ -53,9 +53,9 @@ def test_a_renamed_file_replaces_its_old_name_in_one_step() -> None:
 
 def test_lessons_that_trade_places_change_hands_together() -> None:
     """Two files that swap places share ids while they change: one replacement, so nobody sees one of them twice."""
-    one, two = source("a.md", 1, "A"), source("b.md", 2, "B")
+    first_source, two = source("a.md", 1, "A"), source("b.md", 2, "B")
     swapped_one, swapped_two = source("a.md", 2, "A"), source("b.md", 1, "B")
-    records = {"a.md": record(one), "b.md": record(two)}
+    records = {"a.md": record(first_source), "b.md": record(two)}
 
     plan = plan_ingestion(surveyed(swapped_one, swapped_two), records, "incremental")
 
@@ -75,10 +75,10 @@ def test_lessons_that_do_not_touch_are_replaced_one_by_one() -> None:
 def test_another_books_folder_is_refused() -> None:
     """A folder that shares no path and no content with the indexed book stops before anything is touched."""
     records = {"a.md": record(source("a.md"))}
-    found = surveyed(source("z.md", 9, "other", place(lesson=9)))
+    book_survey = surveyed(source("z.md", 9, "other", place(lesson=9)))
 
     with pytest.raises(WrongBook, match="--replace"):
-        refuse_wrong_book(found, records, plan_ingestion(found, records, "incremental"))
+        refuse_wrong_book(book_survey, records, plan_ingestion(book_survey, records, "incremental"))
 
 
 def test_losing_more_than_half_of_the_lessons_is_refused() -> None:
@@ -94,10 +94,10 @@ def test_losing_more_than_half_of_the_lessons_is_refused() -> None:
 
 def test_an_empty_folder_is_refused() -> None:
     """An empty mount never empties a book."""
-    found = surveyed()
+    book_survey = surveyed()
 
     with pytest.raises(BookNotFound):
-        refuse_wrong_book(found, {}, plan_ingestion(found, {}, "incremental"))
+        refuse_wrong_book(book_survey, {}, plan_ingestion(book_survey, {}, "incremental"))
 
 
 UNREADABLE = [
@@ -110,26 +110,26 @@ UNREADABLE = [
 def test_a_book_that_became_unreadable_is_not_called_another_book() -> None:
     """Where no file can be read any more, the first one and why are said, and how many there are."""
     records = {name: record(source(name, n)) for n, name in enumerate(("a.md", "b.md"))}
-    found = replace(surveyed(), problems=tuple(UNREADABLE), files_discovered=2)
+    book_survey = replace(surveyed(), problems=tuple(UNREADABLE), files_discovered=2)
 
     with pytest.raises(SourceError) as caught:
-        refuse_wrong_book(found, records, plan_ingestion(found, records, "incremental"))
+        refuse_wrong_book(book_survey, records, plan_ingestion(book_survey, records, "incremental"))
 
-    said = str(caught.value)
-    assert "another book" not in said
-    assert "none of the 2 files" in said
-    assert "'a.md', line 1: the file is UTF-16; save it as UTF-8" in said
-    assert "--replace" in said
+    message = str(caught.value)
+    assert "another book" not in message
+    assert "none of the 2 files" in message
+    assert "'a.md', line 1: the file is UTF-16; save it as UTF-8" in message
+    assert "--replace" in message
 
 
 def test_lessons_that_go_because_they_cannot_be_read_say_why() -> None:
     """When most of a book would go, the example says what is wrong with it."""
     lessons = [source(f"{name}.md", n, name) for n, name in enumerate("abc")]
     records = {lesson.source_file: record(lesson) for lesson in lessons}
-    found = replace(surveyed(lessons[2]), problems=tuple(UNREADABLE), files_discovered=3)
+    book_survey = replace(surveyed(lessons[2]), problems=tuple(UNREADABLE), files_discovered=3)
 
     with pytest.raises(WrongBook, match=r"2 of the 3 .*'a\.md'.*UTF-16"):
-        refuse_wrong_book(found, records, plan_ingestion(found, records, "incremental"))
+        refuse_wrong_book(book_survey, records, plan_ingestion(book_survey, records, "incremental"))
 
 
 def test_a_file_that_breaks_between_two_rounds_is_counted_once() -> None:
@@ -140,8 +140,8 @@ def test_a_file_that_breaks_between_two_rounds_is_counted_once() -> None:
     records = {"c.md": record(lessons[2])}
     progress.begin(first, records, plan_ingestion(first, records, "incremental"))
     for lesson in lessons[:2]:
-        done = Change(put=(), drop=(), language="en")
-        progress.count_change(Intent(change=done, records=(record(lesson),), retired=()))
+        empty_change = Change(put=(), drop=(), language="en")
+        progress.count_change(Intent(change=empty_change, records=(record(lesson),), retired=()))
         records[lesson.source_file] = record(lesson)
     second = replace(surveyed(*lessons[1:]), problems=tuple(UNREADABLE[:2]), files_discovered=3)
     progress.begin(second, records, plan_ingestion(second, records, "incremental"))

@@ -36,9 +36,9 @@ def test_type_checkers_see_the_same_names() -> None:
     """What is imported for type checkers is what is loaded at run time."""
     tree = ast.parse(Path(lectern.__file__).read_text(encoding="utf-8"))
     [block] = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    exported = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
-    assert seen | {"__version__"} == set(lectern.__all__)
+    assert exported | {"__version__"} == set(lectern.__all__)
 
 
 @pytest.mark.parametrize("kind", [lectern.Lectern, lectern.RemoteLectern])
@@ -61,6 +61,6 @@ def test_the_methods_take_the_same_arguments_here_and_there(name: str) -> None:
 
 def test_ask_and_stream_take_the_same_arguments() -> None:
     """Whoever goes over to a stream changes one word."""
-    asked, streamed = (inspect.signature(method) for method in (lectern.Lectern.ask, lectern.Lectern.stream))
+    ask_signature, streamed = (inspect.signature(method) for method in (lectern.Lectern.ask, lectern.Lectern.stream))
 
-    assert asked.parameters == streamed.parameters
+    assert ask_signature.parameters == streamed.parameters

@@ -8,7 +8,7 @@ from lectern.confidence.requirements import Requirement, marks_of
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "another"),
+    ("question", "text", "is_another"),
     [
         ("How much memory does the Unitree H1 have?", "The G1 has 16 GB.", True),
         ("speed of unitree h1", "Unitree says that the G1 walks at 2 m/s.", True),
@@ -21,9 +21,9 @@ from lectern.confidence.requirements import Requirement, marks_of
         ("How much memory does the robot have?", "The G1 has 16 GB.", False),  # nothing was named
     ],
 )
-def test_models_of_one_kind_are_told_apart(question: str, text: str, another: bool) -> None:
+def test_models_of_one_kind_are_told_apart(question: str, text: str, is_another: bool) -> None:
     """A text about a sibling that says nothing of the model that was named cannot answer."""
-    assert Requirement(question).met_by(text) != another
+    assert Requirement(question).met_by(text) != is_another
     assert Requirement(question).met_by(text, before=question)
 
 
@@ -45,7 +45,7 @@ def test_marks_are_names_with_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "title", "another"),
+    ("question", "title", "is_another"),
     [
         ("What is the concentration of formic acid?", "Oxalic acid", True),
         ("What is the concentration of formic acid?", "Formic acid", False),
@@ -55,11 +55,11 @@ def test_marks_are_names_with_digits() -> None:
         ("What is in part 2?", "Honey part 1", False),  # numbers tell nothing apart here
     ],
 )
-def test_lessons_with_sibling_titles_are_told_apart(question: str, title: str, another: bool) -> None:
+def test_lessons_with_sibling_titles_are_told_apart(question: str, title: str, is_another: bool) -> None:
     """Where two titles differ in one word, what stands below the other answers nothing, unless it names this one."""
-    found = ["Oxalic acid", "Formic acid", "Smoke", "Honey part 1", "Honey part 2", ""]
-    requirement = Requirement(question, found)
-    assert requirement.met_by("Concentration: 3.5 %", titles=[title]) != another
+    titles = ["Oxalic acid", "Formic acid", "Smoke", "Honey part 1", "Honey part 2", ""]
+    requirement = Requirement(question, titles)
+    assert requirement.met_by("Concentration: 3.5 %", titles=[title]) != is_another
     assert requirement.met_by("Unlike formic acid, part 2, it is mild.", titles=[title])
 
 

@@ -17,7 +17,7 @@ WORD = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x17F)
 
 
 @pytest.mark.parametrize(
-    ("asked", "read"),
+    ("typed", "read"),
     [
         ("how much noise does a usual gyrosope have", "how much noise does a usual gyroscope have"),  # one less
         ("which gazeebo version is it", "which gazebo version is it"),  # one more
@@ -31,37 +31,37 @@ WORD = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x17F)
         ("Which other methods are there?", "Which other methods are there?"),
     ],
 )
-def test_a_misspelt_word_is_read_as_the_passages_write_it(asked: str, read: str) -> None:
+def test_a_misspelt_word_is_read_as_the_passages_write_it(typed: str, read: str) -> None:
     """One letter more, less, other or swapped, in words of five letters and more that are no names."""
-    assert respell(asked, TEXTS) == read
+    assert respell(typed, TEXTS) == read
 
 
 @given(st.lists(WORD, min_size=1, max_size=8), st.data())
-def test_only_rare_lower_case_words_are_changed(held: list[str], data: st.DataObject) -> None:
+def test_only_rare_lower_case_words_are_changed(passage_words: list[str], data: st.DataObject) -> None:
     """Words keep their number and places, become words that the passages have, and are not changed again."""
-    text = " ".join(held)
-    asked = [data.draw(st.one_of(st.just(word), _misspelt(word), WORD)) for word in held]
-    question = " ".join(asked)
+    text = " ".join(passage_words)
+    typed_words = [data.draw(st.one_of(st.just(word), _misspelt(word), WORD)) for word in passage_words]
+    question = " ".join(typed_words)
     read = respell(question, [text])
 
-    assert len(read.split()) == len(asked)
-    for now, word in zip(read.split(), asked, strict=True):
-        assert now == word or (word.islower() and now in {one.lower() for one in held})
+    assert len(read.split()) == len(typed_words)
+    for now, word in zip(read.split(), typed_words, strict=True):
+        assert now == word or (word.islower() and now in {passage_word.lower() for passage_word in passage_words})
     assert respell(read, [text]) == read
     assert respell(text, [text]) == text
     assert respell(question, []) == question
 
 
 @given(st.lists(st.text("abcdefghijklmnopqrstuvwxyz", min_size=7, max_size=12), min_size=1, max_size=3, unique=True))
-def test_a_letter_lost_is_found_again(held: list[str]) -> None:
+def test_a_letter_lost_is_found_again(passage_words: list[str]) -> None:
     """Unless what is left over is a word by itself, or near to another of theirs."""
-    word = held[0]
+    word = passage_words[0]
     lost = word[:3] + word[4:]
-    read = respell(lost, [" ".join(held)])
+    read = respell(lost, [" ".join(passage_words)])
 
-    assert read in {lost, *held}
+    assert read in {lost, *passage_words}
     if read == lost:
-        assert stem(lost) in {stem(one) for one in held} or word_weight(stem(lost)) < 1
+        assert stem(lost) in {stem(passage_word) for passage_word in passage_words} or word_weight(stem(lost)) < 1
 
 
 def _misspelt(word: str) -> st.SearchStrategy[str]:

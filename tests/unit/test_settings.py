@@ -34,11 +34,11 @@ def test_other_programs_variables_are_left_alone(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "given", ["0.8/5, 0.7/3", "0.8, 0.7, 0.6", "0.6/5, 0.7/3, 0.8/2", "0.8/0, 0.7/1, 0.6/1", "x/1, 0.7/1, 0.6/1"]
+    "thresholds", ["0.8/5, 0.7/3", "0.8, 0.7, 0.6", "0.6/5, 0.7/3, 0.8/2", "0.8/0, 0.7/1, 0.6/1", "x/1, 0.7/1, 0.6/1"]
 )
-def test_thresholds_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_thresholds_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch, thresholds: str) -> None:
     """Three, falling, each with its chunks; the error names the variable."""
-    monkeypatch.setenv("LECTERN_THRESHOLDS", given)
+    monkeypatch.setenv("LECTERN_THRESHOLDS", thresholds)
     with pytest.raises(ConfigError, match="LECTERN_THRESHOLDS"):
         load_settings()
 

@@ -17,7 +17,7 @@ def lesson(number: int, title: str) -> OutlineLesson:
 
 def chapter(number: int, title: str, *titles: str) -> OutlineChapter:
     """A chapter with an overview and lessons."""
-    lessons = [lesson(0, title), *(lesson(n, one) for n, one in enumerate(titles, start=1))]
+    lessons = [lesson(0, title), *(lesson(n, lesson_title) for n, lesson_title in enumerate(titles, start=1))]
     return OutlineChapter(chapter=number, title=title, lessons=tuple(lessons))
 
 

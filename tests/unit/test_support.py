@@ -44,7 +44,7 @@ WORD_FOR_WORD = [
     "Only the gardener may change the schedule in garden.yaml.",
     "According to the lesson, the valve opens before the pump starts.",
 ]
-CHANGED = {
+CHANGED_STATEMENTS = {
     "number": "The pump starts at 06:00 and runs for 15 minutes.",
     "number in words": "The pump starts at 06:00 and runs for twenty minutes.",
     "number of another row": "The south bed with lettuce gets 8 l of water per day.",
@@ -75,19 +75,19 @@ def test_what_stands_in_the_passage_is_supported(sentence: str) -> None:
 
 
 @pytest.mark.parametrize("network", [None, LocalEntailment()], ids=["rules", "network"])
-@pytest.mark.parametrize("kind", CHANGED)
+@pytest.mark.parametrize("kind", CHANGED_STATEMENTS)
 def test_a_changed_sentence_is_not_supported(kind: str, network: LocalEntailment | None) -> None:
     """One changed number, unit, name, negation or role is enough for no support, with the network and without."""
-    found = judge(CHANGED[kind], GARDEN, by=LocalJudge(network))
+    judged = judge(CHANGED_STATEMENTS[kind], GARDEN, by=LocalJudge(network))
 
-    assert found.verdict != "supported"
-    assert found.support < 0.5
+    assert judged.verdict != "supported"
+    assert judged.support < 0.5
 
 
 @pytest.mark.parametrize("kind", ["number", "unit", "negation added", "opposite"])
 def test_a_close_copy_with_another_fact_is_contradicted(kind: str) -> None:
     """Where the passage says the same with another fact, the verdict is not merely that nothing was found."""
-    assert judge(CHANGED[kind], GARDEN).verdict == "contradicted"
+    assert judge(CHANGED_STATEMENTS[kind], GARDEN).verdict == "contradicted"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ class BrokenNetwork(LocalEntailment):
 
 def test_a_network_that_fails_leaves_the_rules() -> None:
     """A failure changes no verdict into an error: rules alone decide, exactly as without a network."""
-    for sentence in CHANGED.values():
+    for sentence in CHANGED_STATEMENTS.values():
         assert judge(sentence, GARDEN, by=LocalJudge(BrokenNetwork())) == judge(sentence, GARDEN)
 
 
@@ -256,7 +256,7 @@ def test_tables_state_rows_and_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "equal"),
+    ("first_text", "second_text", "equal"),
     [
         ("0.6 s", "600 ms", True),
         ("thirty minutes", "half an hour or 0.5 h", True),
@@ -278,11 +278,11 @@ def test_tables_state_rows_and_columns() -> None:
         ("-5 cm", "5 cm", False),
     ],
 )
-def test_quantities_are_compared_by_what_they_measure(one: str, other: str, equal: bool) -> None:
+def test_quantities_are_compared_by_what_they_measure(first_text: str, second_text: str, equal: bool) -> None:
     """A measure equals itself in any unit and spelling, and nothing else."""
-    found = [any(same(a, b) for b in quantities_of(plain(other))) for a in quantities_of(plain(one))]
+    matches = [any(same(a, b) for b in quantities_of(plain(second_text))) for a in quantities_of(plain(first_text))]
 
-    assert any(found) is equal
+    assert any(matches) is equal
 
 
 words = st.sampled_from("robot arm sensor valve bridge signal copper window engine garden letter planet".split())
@@ -298,9 +298,9 @@ def statements(draw: st.DrawFn) -> str:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(statements(), min_size=1, max_size=6), st.sampled_from([" ", "\n", "\n\n", "\n- "]))
-def test_every_sentence_of_a_passage_is_supported(said: list[str], joint: str) -> None:
+def test_every_sentence_of_a_passage_is_supported(sentences: list[str], joint: str) -> None:
     """What the offline model quotes is never doubted."""
-    passage = joint.join(said)
+    passage = joint.join(sentences)
 
     for sentence in sentences_of(passage):
         assert judge(sentence, passage).verdict == "supported"
@@ -308,12 +308,14 @@ def test_every_sentence_of_a_passage_is_supported(said: list[str], joint: str) -
 
 @settings(max_examples=150, deadline=None)
 @given(statements(), st.integers(501, 900))
-def test_another_number_is_never_supported(said: str, number: int) -> None:
+def test_another_number_is_never_supported(sentence: str, number: int) -> None:
     """Changing the one number of a sentence costs it its support, whatever else stands there."""
-    start, end = next((one.start, one.start + len(f"{one.raw:g}")) for one in quantities_of(said))
-    changed = f"{said[:start]}{number}{said[end:]}"
+    start, end = next(
+        (quantity.start, quantity.start + len(f"{quantity.raw:g}")) for quantity in quantities_of(sentence)
+    )
+    changed_text = f"{sentence[:start]}{number}{sentence[end:]}"
 
-    assert judge(changed, f"{said} The schedule is on the wall.").verdict != "supported"
+    assert judge(changed_text, f"{sentence} The schedule is on the wall.").verdict != "supported"
 
 
 @settings(max_examples=100, deadline=None)
@@ -328,11 +330,11 @@ def test_any_text_gets_the_same_judgement_twice(sentence: str, passages: list[st
 
 @settings(max_examples=60, deadline=None)
 @given(statements())
-def test_an_unrelated_passage_supports_nothing(said: str) -> None:
+def test_an_unrelated_passage_supports_nothing(sentence: str) -> None:
     """A passage about something else never supports a sentence."""
     passage = "Bread rises because yeast eats sugar. Bakers knead the dough until it is smooth and let it rest."
 
-    assert judge(said, passage).verdict != "supported"
+    assert judge(sentence, passage).verdict != "supported"
 
 
 HOSTILE = [
@@ -361,10 +363,10 @@ def test_hostile_texts_cost_linear_time(piece: str) -> None:
 
     def took(size: int) -> float:
         passage = (piece * size)[:size] + "x"
-        begun = time.process_time()  # of this process: others on the machine do not count
+        start_time = time.process_time()  # of this process: others on the machine do not count
         judge("The pump starts at 06:00 and runs for 12 minutes.", passage)
         judge(passage[:1_900], passage[1:])
-        return time.process_time() - begun
+        return time.process_time() - start_time
 
     small, large = (
         min(took(size) for _ in range(3)) for size in (4_000, 40_000)

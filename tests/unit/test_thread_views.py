@@ -26,7 +26,7 @@ EXAMPLE = {
 
 def test_a_thread_reads_as_the_design_shows_it() -> None:
     """Every field of the document's example is there, under its name and with its value; ours come beside them."""
-    said = [Message(seq=place, **one) for place, one in enumerate(EXAMPLE["messages"], start=1)]
+    messages = [Message(seq=place, **fields) for place, fields in enumerate(EXAMPLE["messages"], start=1)]
     head = ThreadHead(
         thread_id=EXAMPLE["thread_id"],
         book_id="physical-ai-robotics",
@@ -40,10 +40,10 @@ def test_a_thread_reads_as_the_design_shows_it() -> None:
         archived=False,
         version=1,
     )
-    shown = ThreadOut.of(Thread(head=head, messages=tuple(said), retrieval_history=(), earlier=None)).model_dump()
+    view = ThreadOut.of(Thread(head=head, messages=tuple(messages), retrieval_history=(), earlier=None)).model_dump()
 
     for name, value in EXAMPLE.items():
         if name != "messages":
-            assert shown[name] == value
-    for expected, message in zip(EXAMPLE["messages"], shown["messages"], strict=True):
+            assert view[name] == value
+    for expected, message in zip(EXAMPLE["messages"], view["messages"], strict=True):
         assert {name: message[name] for name in expected} == expected

@@ -115,8 +115,8 @@ def test_the_fourth_documents_request_and_response() -> None:
         }
     )
     body = ChatResponse.of(ANSWER, book_id="b").model_dump()
-    wanted = "response confidence sources session_id timestamp confidence_level should_answer".split()
-    assert set(wanted) <= body.keys()
+    expected = "response confidence sources session_id timestamp confidence_level should_answer".split()
+    assert set(expected) <= body.keys()
     assert (body["confidence"], body["confidence_level"], body["should_answer"]) == (0.87, "high", True)
     [source] = body["sources"]
     assert {name: source[name] for name in ("similarity_score", "chapter", "section", "url", "chunk_index")} == {
@@ -142,27 +142,27 @@ def test_the_fourth_documents_retrieval_result() -> None:
         total_found=2,
         query_time_ms=1.0,
     )
-    seen = retrieval_result(findings, METRICS)
+    view = retrieval_result(findings, METRICS)
 
-    assert len(seen.chunks) == len(seen.scores) == len(seen.metadata) == 2
-    assert seen.average_score == (0.92 + 0.85) / 2
-    assert (seen.has_sufficient_context, len(seen.query_embedding)) == (True, 3)
+    assert len(view.chunks) == len(view.scores) == len(view.metadata) == 2
+    assert view.average_score == (0.92 + 0.85) / 2
+    assert (view.has_sufficient_context, len(view.query_embedding)) == (True, 3)
     assert not retrieval_result(findings, replace(METRICS, confidence_level="low")).has_sufficient_context
 
 
 def test_the_fifth_documents_agent_response() -> None:
     """Pages are named in the text; high for high and medium, low for low and insufficient, none without hits."""
-    seen = agent_response(ANSWER)
+    view = agent_response(ANSWER)
 
-    assert seen.answer == "You need Python 3.11 or higher. [Source: Chapter 1: Getting Started]"
-    [page] = seen.citations
+    assert view.answer == "You need Python 3.11 or higher. [Source: Chapter 1: Getting Started]"
+    [page] = view.citations
     assert (page.page_title, page.page_url, page.module_name) == (
         "Chapter 1: Getting Started",
         "https://example.com/textbook/chapter3",
         "ros2",
     )
-    assert (seen.retrieval_time_ms, seen.generation_time_ms, seen.total_time_ms) == (1.5, 2.5, 4.0)
-    assert (seen.confidence, seen.has_relevant_results, seen.error) == ("high", True, None)
+    assert (view.retrieval_time_ms, view.generation_time_ms, view.total_time_ms) == (1.5, 2.5, 4.0)
+    assert (view.confidence, view.has_relevant_results, view.error) == ("high", True, None)
     assert agent_response(REFUSAL).confidence == "none"
     low = replace(ANSWER, account=replace(ACCOUNT, metrics=replace(METRICS, confidence_level="low")))
     assert agent_response(low).confidence == "low"

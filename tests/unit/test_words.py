@@ -5,14 +5,14 @@ from __future__ import annotations
 from lectern.conversations.topics import topics_of
 from lectern.text.words import letters_of, parts_of, words_of
 
-NAMED = "cmd_vel2 isn't Ärger"
+MIXED_TEXT = "cmd_vel2 isn't Ärger"
 
 
 def test_a_text_is_cut_into_words_in_three_ways() -> None:
     """As it is written, by the parts of names, and by letters alone; in every script."""
-    assert words_of(NAMED) == ["cmd_vel2", "isn", "t", "Ärger"]
-    assert parts_of(NAMED) == ["cmd", "vel2", "isn", "t", "Ärger"]
-    assert letters_of(NAMED) == ["cmd", "vel", "isn", "t", "Ärger"]
+    assert words_of(MIXED_TEXT) == ["cmd_vel2", "isn", "t", "Ärger"]
+    assert parts_of(MIXED_TEXT) == ["cmd", "vel2", "isn", "t", "Ärger"]
+    assert letters_of(MIXED_TEXT) == ["cmd", "vel", "isn", "t", "Ärger"]
 
 
 def test_topics_are_made_of_words_that_tell() -> None:

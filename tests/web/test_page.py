@@ -137,14 +137,17 @@ def test_a_follow_up_goes_into_the_same_conversation(page: Page, server: str) ->
     page.get_by_role("button", name="New conversation").click()
     expect(page.locator(".turn")).to_have_count(0)
 
-    kept = httpx.get(f"{server}/threads/{thread}", timeout=20).json()
-    assert kept["turn_count"] == 2
+    stored_thread = httpx.get(f"{server}/threads/{thread}", timeout=20).json()
+    assert stored_thread["turn_count"] == 2
 
 
 def test_a_broken_stream_is_taken_up_again(page: Page) -> None:
     """When the connection breaks after the first event, the page resumes the run instead of asking again."""
-    asked: list[str] = []
-    page.on("request", lambda one: asked.append(f"{one.method} {one.url}") if "/chat/" in one.url else None)
+    requests: list[str] = []
+    page.on(
+        "request",
+        lambda request: requests.append(f"{request.method} {request.url}") if "/chat/" in request.url else None,
+    )
 
     def cut(route: Route) -> None:
         whole = route.fetch()
@@ -155,7 +158,7 @@ def test_a_broken_stream_is_taken_up_again(page: Page) -> None:
     ask(page, "What does a best effort publisher mean for a reliable subscriber?")
 
     expect(page.locator(".answer a.cite").first).to_be_visible(timeout=20_000)
-    assert [one.split()[0] for one in asked] == ["POST", "GET"]
+    assert [request_line.split()[0] for request_line in requests] == ["POST", "GET"]
 
 
 WIDTHS = (320, 390, 768)  # a small phone, a usual one, a tablet

@@ -27,16 +27,16 @@ def surveyed(root: Path, files: dict[str, str | bytes]) -> Survey:
     return survey(write(root, files), book_id="book")
 
 
-def lessons_by_file(found: Survey) -> dict[str, LessonSource]:
+def lessons_by_file(book_survey: Survey) -> dict[str, LessonSource]:
     """A survey's lessons by their files."""
-    return {lesson.source_file: lesson for lesson in found.lessons}
+    return {lesson.source_file: lesson for lesson in book_survey.lessons}
 
 
 def read(root: Path, text: str, *, file: str = "a.md", rules: ReadingRules = DEFAULT_RULES) -> ReadLesson:
     """One file, surveyed and read."""
-    found = survey(write(root, {file: text}), book_id="book", rules=rules)
-    lesson = lessons_by_file(found)[file]
-    return read_lesson(root, lesson, found.manifest, rules)
+    book_survey = survey(write(root, {file: text}), book_id="book", rules=rules)
+    lesson = lessons_by_file(book_survey)[file]
+    return read_lesson(root, lesson, book_survey.manifest, rules)
 
 
 def chunks(root: Path, text: str, *, file: str = "a.md", rules: ReadingRules = DEFAULT_RULES) -> tuple[Chunk, ...]:

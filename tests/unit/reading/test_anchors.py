@@ -101,7 +101,7 @@ def test_docusaurus_titles_have_no_anchor_but_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
+    ("heading", "expected"),
     [
         ("Plain", "Plain"),
         ("**Bold** `code` [link](x)", "Bold code link"),
@@ -113,9 +113,9 @@ def test_docusaurus_titles_have_no_anchor_but_count() -> None:
         ("Set {1, 2}", "Set {1, 2}"),
     ],
 )
-def test_what_a_heading_says(written: str, expected: str) -> None:
+def test_what_a_heading_says(heading: str, expected: str) -> None:
     """Its words as a reader sees them."""
-    assert heading_text(written) == expected
+    assert heading_text(heading) == expected
 
 
 @pytest.mark.parametrize(

@@ -40,43 +40,45 @@ def raw_text(path: Path) -> str:
 def fences_left_open(text: str) -> int:
     """Fences that run to the end of their container instead of being closed, as CommonMark sees it."""
     lines = text.split("\n")
-    left = 0
+    word_count = 0
     for token in _markdown.parse(text):
         if token.type == "fence" and token.map:
             last = lines[min(token.map[1], len(lines)) - 1].strip().lstrip("> \t")
-            left += not (token.map[1] - token.map[0] > 1 and last.startswith(token.markup) and not last.strip("`~"))
-    return left
+            word_count += not (
+                token.map[1] - token.map[0] > 1 and last.startswith(token.markup) and not last.strip("`~")
+            )
+    return word_count
 
 
 @pytest.fixture(scope="module", params=BOOKS)
 def book(request: pytest.FixtureRequest) -> tuple[Path, Survey, dict[str, tuple[Chunk, ...]], set[str]]:
     """A book's folder, its survey, the chunks of a sample of its lessons, and files that gave none."""
     root = SHARED_DATA / request.param
-    found = survey(root)
+    book_survey = survey(root)
     results = {
-        lesson.source_file: read_lesson(root, lesson, found.manifest)
-        for lesson in found.lessons[:: BOOKS[request.param]]
+        lesson.source_file: read_lesson(root, lesson, book_survey.manifest)
+        for lesson in book_survey.lessons[:: BOOKS[request.param]]
     }
     failed = {problem.file for result in results.values() for problem in result.problems if problem.severity == "error"}
-    return root, found, {file: result.chunks for file, result in results.items() if result.chunks}, failed
+    return root, book_survey, {file: result.chunks for file, result in results.items() if result.chunks}, failed
 
 
 def test_every_file_is_a_lesson_or_named(book) -> None:
     """Discovered is what lies there; each file is one lesson or one error, and says what to mend."""
-    root, found, _, _ = book
+    root, book_survey, _, _ = book
     files = {path.relative_to(root).as_posix() for pattern in ("*.md", "*.mdx") for path in root.rglob(pattern)}
-    errors = {problem.file for problem in found.problems if problem.severity == "error"}
-    lessons = [lesson.source_file for lesson in found.lessons]
+    errors = {problem.file for problem in book_survey.problems if problem.severity == "error"}
+    lessons = [lesson.source_file for lesson in book_survey.lessons]
 
-    assert found.files_discovered == len(files)
+    assert book_survey.files_discovered == len(files)
     assert sorted([*lessons, *errors]) == sorted(files)
-    assert all(";" in problem.message or "is read as text" in problem.message for problem in found.problems)
+    assert all(";" in problem.message or "is read as text" in problem.message for problem in book_survey.problems)
 
 
 def test_places_are_told_apart(book) -> None:
     """No two lessons share a parent, and every place has a lesson with the design's own ids."""
-    _, found, _, _ = book
-    places = [(str(lesson.place), lesson.place.suffix) for lesson in found.lessons]
+    _, book_survey, _, _ = book
+    places = [(str(lesson.place), lesson.place.suffix) for lesson in book_survey.lessons]
 
     assert len(set(places)) == len(places)
     assert {place for place, _ in places} == {place for place, suffix in places if not suffix}
@@ -85,29 +87,33 @@ def test_places_are_told_apart(book) -> None:
 def test_no_word_is_lost(book) -> None:
     """At least 99.5 % of the words that a reader sees are in each file's chunks."""
     root, _, chunks, _ = book
-    for file, found in chunks.items():
-        wanted = seen_words(raw_text(root / file))
-        lost = wanted - words_in(" ".join(chunk.text for chunk in found))
+    for file, file_chunks in chunks.items():
+        expected_words = seen_words(raw_text(root / file))
+        lost = expected_words - words_in(" ".join(chunk.text for chunk in file_chunks))
 
-        assert sum(lost.values()) <= 0.005 * sum(wanted.values()), (file, list(lost)[:10])
+        assert sum(lost.values()) <= 0.005 * sum(expected_words.values()), (file, list(lost)[:10])
 
 
 def test_chunks_keep_their_promises(book) -> None:
     """Unique ids, a whole chain, true counts, sizes within bounds, balanced fences, true lines."""
     root, _, chunks, _ = book
-    ids = [chunk.id for found in chunks.values() for chunk in found]
+    ids = [chunk.id for file_chunks in chunks.values() for chunk in file_chunks]
     assert len(set(ids)) == len(ids)
-    for file, found in chunks.items():
+    for file, file_chunks in chunks.items():
         lines = raw_text(root / file).split("\n")
-        for index, chunk in enumerate(found):
-            assert (chunk.chunk_index, chunk.total_chunks) == (index, len(found))
+        for index, chunk in enumerate(file_chunks):
+            assert (chunk.chunk_index, chunk.total_chunks) == (index, len(file_chunks))
             assert chunk.text == chunk.text.strip()
             assert 10 <= chunk.char_count == len(chunk.text) <= 9000
             assert chunk.token_count <= 900
             assert not fences_left_open(chunk.text), (file, chunk.line_start)
             assert 1 <= chunk.line_start <= chunk.line_end <= len(lines)
-            added = words_in(chunk.text) - words_in("\n".join(lines[chunk.line_start - 1 : chunk.line_end]))
-            assert sum(added.values()) <= 20, (file, chunk.line_start, added)  # a fence's or table's repeated opening
+            added_words = words_in(chunk.text) - words_in("\n".join(lines[chunk.line_start - 1 : chunk.line_end]))
+            assert sum(added_words.values()) <= 20, (
+                file,
+                chunk.line_start,
+                added_words,
+            )  # a fence's or table's repeated opening
             assert chunk.trail[0] == chunk.lesson_title
             assert chunk.section_title is None or chunk.trail[-1] == chunk.section_title
             assert chunk.url.startswith("/")
@@ -115,8 +121,8 @@ def test_chunks_keep_their_promises(book) -> None:
 
 def test_only_the_malformed_book_has_errors(book) -> None:
     """Every file of a real book is indexed; of the broken ones, the empty and the binary fail and say so."""
-    root, found, _, failed = book
-    errors = {problem.file: problem.message for problem in found.problems if problem.severity == "error"}
+    root, book_survey, _, failed = book
+    errors = {problem.file: problem.message for problem in book_survey.problems if problem.severity == "error"}
 
     if root.name == "book-malformed":
         assert set(errors) == {name for name in errors if name.startswith(("empty-", "nul-"))}
@@ -130,9 +136,9 @@ def test_only_the_malformed_book_has_errors(book) -> None:
 def test_a_large_book_is_surveyed_in_a_moment() -> None:
     """700 files in a second of CPU: 7,000 take a few."""
     start = time.process_time()
-    found = survey(SHARED_DATA / "book-agentfactory" / "docs")
+    book_survey = survey(SHARED_DATA / "book-agentfactory" / "docs")
 
-    assert len(found.lessons) == 713
+    assert len(book_survey.lessons) == 713
     assert time.process_time() - start < 2
 
 

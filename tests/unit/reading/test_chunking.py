@@ -25,20 +25,20 @@ def tokens(text: str) -> int:
     return round(len(text.split()) * 1.3)
 
 
-def all_words(found: tuple[Chunk, ...]) -> list[str]:
+def all_words(lesson_chunks: tuple[Chunk, ...]) -> list[str]:
     """Words of all chunks in order."""
-    return [word for chunk in found for word in chunk.text.split()]
+    return [word for chunk in lesson_chunks for word in chunk.text.split()]
 
 
 def test_one_chunk_per_section(tmp_path: Path) -> None:
     """A section of some length is a chunk, with its heading line in the text."""
     text = f"# Title\n\n{words(80, 'a')}\n\n## One\n\n{words(90, 'b')}\n\n## Two\n\n{words(100, 'c')}\n"
 
-    found = chunks(tmp_path, text)
+    lesson_chunks = chunks(tmp_path, text)
 
-    assert [chunk.section_title for chunk in found] == ["Title", "One", "Two"]
-    assert [chunk.text.split("\n")[0] for chunk in found] == ["# Title", "## One", "## Two"]
-    assert [(chunk.line_start, chunk.line_end) for chunk in found] == [(1, 3), (5, 7), (9, 11)]
+    assert [chunk.section_title for chunk in lesson_chunks] == ["Title", "One", "Two"]
+    assert [chunk.text.split("\n")[0] for chunk in lesson_chunks] == ["# Title", "## One", "## Two"]
+    assert [(chunk.line_start, chunk.line_end) for chunk in lesson_chunks] == [(1, 3), (5, 7), (9, 11)]
 
 
 def test_trail_title_breadcrumb_and_url(tmp_path: Path) -> None:
@@ -47,17 +47,17 @@ def test_trail_title_breadcrumb_and_url(tmp_path: Path) -> None:
         f"# Title\n\n{words(80)}\n\n## Big *One*\n\n{words(80)}\n\n### Inner\n\n{words(80)}\n\n## Two\n\n{words(80)}\n"
     )
 
-    found = chunks(tmp_path, text, file="module-1-a/1-c/1-a.md")
+    lesson_chunks = chunks(tmp_path, text, file="module-1-a/1-c/1-a.md")
 
-    assert [chunk.trail for chunk in found] == [
+    assert [chunk.trail for chunk in lesson_chunks] == [
         ("Title",),
         ("Title", "Big One"),
         ("Title", "Big One", "Inner"),
         ("Title", "Two"),
     ]
-    assert [chunk.section_title for chunk in found] == ["Title", "Big One", "Inner", "Two"]
-    assert found[2].breadcrumb == "A › C › Title › Big One › Inner"
-    assert [chunk.url.partition("#")[2] for chunk in found] == ["title", "big-one", "inner", "two"]
+    assert [chunk.section_title for chunk in lesson_chunks] == ["Title", "Big One", "Inner", "Two"]
+    assert lesson_chunks[2].breadcrumb == "A › C › Title › Big One › Inner"
+    assert [chunk.url.partition("#")[2] for chunk in lesson_chunks] == ["title", "big-one", "inner", "two"]
 
 
 def test_breadcrumbs_repeat_nothing(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ def test_breadcrumbs_repeat_nothing(tmp_path: Path) -> None:
     (tmp_path / "module-1-x" / "chapter-2-graph").mkdir(parents=True)
     (tmp_path / "module-1-x" / "chapter-2-graph" / "README.md").write_text("# The Graph\n\nAn overview of the graph.\n")
 
-    found = chunks(tmp_path, text, file="module-1-x/chapter-2-graph/01-a.md")
+    lesson_chunks = chunks(tmp_path, text, file="module-1-x/chapter-2-graph/01-a.md")
 
-    assert [chunk.breadcrumb for chunk in found] == [
+    assert [chunk.breadcrumb for chunk in lesson_chunks] == [
         "X › The Graph › Lesson 1.1: Nodes and Topics",
         "X › The Graph › Lesson 1.1: Nodes and Topics › Deep",
     ]
-    assert [chunk.trail for chunk in found] == [
+    assert [chunk.trail for chunk in lesson_chunks] == [
         ("Lesson 1.1: Nodes and Topics", "Nodes and Topics"),
         ("Lesson 1.1: Nodes and Topics", "Nodes and Topics", "Deep"),
     ]
@@ -81,12 +81,12 @@ def test_breadcrumbs_repeat_nothing(tmp_path: Path) -> None:
 
 def test_text_before_any_heading_has_no_section_title(tmp_path: Path) -> None:
     """None means exactly that; the trail is the lesson's title and the address the page."""
-    found = chunks(tmp_path, f"---\ntitle: T\n---\n{words(80)}\n\n# Head\n\n{words(80)}\n")
+    lesson_chunks = chunks(tmp_path, f"---\ntitle: T\n---\n{words(80)}\n\n# Head\n\n{words(80)}\n")
 
-    assert [chunk.section_title for chunk in found] == [None, "Head"]
-    assert found[0].trail == ("T",)
-    assert "#" not in found[0].url
-    assert found[0].line_start == 4
+    assert [chunk.section_title for chunk in lesson_chunks] == [None, "Head"]
+    assert lesson_chunks[0].trail == ("T",)
+    assert "#" not in lesson_chunks[0].url
+    assert lesson_chunks[0].line_start == 4
 
 
 def test_short_neighbours_share_a_chunk_under_their_common_heading(tmp_path: Path) -> None:
@@ -94,10 +94,10 @@ def test_short_neighbours_share_a_chunk_under_their_common_heading(tmp_path: Pat
     short = "### A\n\nshort a here\n\n### B\n\nshort b here"
     text = f"# T\n\n{words(90)}\n\n## P\n\n{words(90)}\n\n{short}\n\n## Q\n\n{words(90)}\n"
 
-    found = chunks(tmp_path, text)
-    shared = found[2]
+    lesson_chunks = chunks(tmp_path, text)
+    shared = lesson_chunks[2]
 
-    assert [chunk.section_title for chunk in found] == ["T", "P", "P", "Q"]
+    assert [chunk.section_title for chunk in lesson_chunks] == ["T", "P", "P", "Q"]
     assert shared.text == short
     assert shared.trail == ("T", "P")
     assert shared.url.endswith("#a")
@@ -105,21 +105,23 @@ def test_short_neighbours_share_a_chunk_under_their_common_heading(tmp_path: Pat
 
 def test_a_parents_short_text_shares_with_its_children(tmp_path: Path) -> None:
     """The common heading is then the parent itself."""
-    found = chunks(tmp_path, f"# T\n\n{words(90)}\n\n## P\n\nfew words\n\n### A\n\nalso few\n\n## Q\n\n{words(90)}\n")
+    lesson_chunks = chunks(
+        tmp_path, f"# T\n\n{words(90)}\n\n## P\n\nfew words\n\n### A\n\nalso few\n\n## Q\n\n{words(90)}\n"
+    )
 
-    assert [chunk.section_title for chunk in found] == ["T", "P", "Q"]
+    assert [chunk.section_title for chunk in lesson_chunks] == ["T", "P", "Q"]
 
 
 def test_a_heading_without_text_goes_with_what_follows(tmp_path: Path) -> None:
     """No section is dropped, none stands alone as a bare heading, and the section keeps its own name."""
     text = f"# T\n\n## Bare\n\n### Deep\n\n{words(90)}\n\n## End one\n\n## End two\n"
 
-    found = chunks(tmp_path, text)
+    lesson_chunks = chunks(tmp_path, text)
 
-    assert len(found) == 1
-    assert found[0].section_title == "Deep"
-    assert found[0].trail == ("T", "Bare", "Deep")
-    assert [line for line in found[0].text.split("\n") if line.startswith("#")] == [
+    assert len(lesson_chunks) == 1
+    assert lesson_chunks[0].section_title == "Deep"
+    assert lesson_chunks[0].trail == ("T", "Bare", "Deep")
+    assert [line for line in lesson_chunks[0].text.split("\n") if line.startswith("#")] == [
         "# T",
         "## Bare",
         "### Deep",
@@ -130,20 +132,22 @@ def test_a_heading_without_text_goes_with_what_follows(tmp_path: Path) -> None:
 
 def test_headings_without_text_never_make_a_giant_chunk(tmp_path: Path) -> None:
     """A long run of bare headings is closed in time, each chunk named after a heading that it holds."""
-    found = chunks(tmp_path, "".join(f"# Head {number}\n" for number in range(3000)) + "\nAnd at last some text.\n")
+    lesson_chunks = chunks(
+        tmp_path, "".join(f"# Head {number}\n" for number in range(3000)) + "\nAnd at last some text.\n"
+    )
 
-    assert max(chunk.char_count for chunk in found) < 4500
-    assert max(chunk.token_count for chunk in found) < 500
-    assert all(f"# {chunk.section_title}" in chunk.text.split("\n") for chunk in found)
-    assert [word for word in all_words(found) if word.isdecimal()] == [str(number) for number in range(3000)]
+    assert max(chunk.char_count for chunk in lesson_chunks) < 4500
+    assert max(chunk.token_count for chunk in lesson_chunks) < 500
+    assert all(f"# {chunk.section_title}" in chunk.text.split("\n") for chunk in lesson_chunks)
+    assert [word for word in all_words(lesson_chunks) if word.isdecimal()] == [str(number) for number in range(3000)]
 
 
 def test_headings_inside_a_list_never_make_a_giant_chunk(tmp_path: Path) -> None:
     """They open no section, so all of them are one section's."""
-    found = chunks(tmp_path, "# T\n\n" + "".join(f"- # Head {number}\n" for number in range(3000)))
+    lesson_chunks = chunks(tmp_path, "# T\n\n" + "".join(f"- # Head {number}\n" for number in range(3000)))
 
-    assert max(chunk.char_count for chunk in found) < 8000
-    assert [word for word in all_words(found) if word.isdecimal()] == [str(number) for number in range(3000)]
+    assert max(chunk.char_count for chunk in lesson_chunks) < 8000
+    assert [word for word in all_words(lesson_chunks) if word.isdecimal()] == [str(number) for number in range(3000)]
 
 
 def test_a_heading_travels_with_the_largest_fence(tmp_path: Path) -> None:
@@ -177,9 +181,9 @@ def test_a_mark_is_where_its_heading_begins(blocks: list[str], rules: ReadingRul
     text = re.sub("H", lambda _: f"Head{next(count)}", "\n\n".join(blocks))
     lines = {line.strip() for line in text.split("\n")}
     with tempfile.TemporaryDirectory() as name:
-        found = chunks(Path(name), text, rules=rules)
+        lesson_chunks = chunks(Path(name), text, rules=rules)
 
-    for chunk in found:
+    for chunk in lesson_chunks:
         for mark in chunk.sections:
             line = chunk.text[mark.at :].split("\n", 1)[0]
             assert mark.at == 0 or chunk.text[mark.at - 1] == "\n"
@@ -191,22 +195,22 @@ def test_long_sections_are_cut_near_the_target(tmp_path: Path) -> None:
     """Paragraphs are kept, no chunk is above the target, none is a crumb, and all carry the section's title."""
     text = "# T\n\n" + "\n\n".join(words(40, f"p{number}x") for number in range(30))
 
-    found = chunks(tmp_path, text)
+    lesson_chunks = chunks(tmp_path, text)
 
-    assert all(250 <= chunk.token_count <= 400 for chunk in found)
-    assert {chunk.section_title for chunk in found} == {"T"}
-    assert all_words(found) == text.split()
+    assert all(250 <= chunk.token_count <= 400 for chunk in lesson_chunks)
+    assert {chunk.section_title for chunk in lesson_chunks} == {"T"}
+    assert all_words(lesson_chunks) == text.split()
 
 
 def test_a_long_paragraph_is_cut_between_sentences(tmp_path: Path) -> None:
     """Never inside one, while every sentence fits."""
     sentences = [words(20, f"s{number}x").capitalize() for number in range(60)]
 
-    found = chunks(tmp_path, "# T\n\n" + " ".join(sentences))
+    lesson_chunks = chunks(tmp_path, "# T\n\n" + " ".join(sentences))
 
-    assert len(found) > 3
-    assert all(chunk.text.endswith(".") for chunk in found)
-    assert all(chunk.token_count <= 400 for chunk in found)
+    assert len(lesson_chunks) > 3
+    assert all(chunk.text.endswith(".") for chunk in lesson_chunks)
+    assert all(chunk.token_count <= 400 for chunk in lesson_chunks)
 
 
 def test_a_short_last_sentence_is_kept(tmp_path: Path) -> None:
@@ -214,78 +218,83 @@ def test_a_short_last_sentence_is_kept(tmp_path: Path) -> None:
     for count, target in product((8, 9, 13), range(32, 64, 2)):
         text = "# T\n\n" + "\n".join(words(12, f"s{number}x") for number in range(count)) + " The end is here."
 
-        found = chunks(tmp_path, text, rules=replace(SMALL, target_tokens=target))
+        lesson_chunks = chunks(tmp_path, text, rules=replace(SMALL, target_tokens=target))
 
-        assert all_words(found) == text.split()
-        assert found[-1].line_end == count + 2
-        assert [chunk.line_start for chunk in found[1:]] == [chunk.line_end + 1 for chunk in found[:-1]]
+        assert all_words(lesson_chunks) == text.split()
+        assert lesson_chunks[-1].line_end == count + 2
+        assert [chunk.line_start for chunk in lesson_chunks[1:]] == [chunk.line_end + 1 for chunk in lesson_chunks[:-1]]
 
 
 def test_abbreviations_do_not_end_sentences(tmp_path: Path) -> None:
     """e.g. and Fig. 3 stay with what they belong to."""
     sentence = "Some robots, e.g. Spot or the one in Fig. 3 by Dr. Smith, walk on four legs today."
 
-    found = chunks(tmp_path, "# T\n\n" + " ".join([sentence] * 60))
+    lesson_chunks = chunks(tmp_path, "# T\n\n" + " ".join([sentence] * 60))
 
-    assert all(chunk.text.endswith("today.") for chunk in found)
+    assert all(chunk.text.endswith("today.") for chunk in lesson_chunks)
 
 
 def test_a_sentence_is_cut_at_a_word_only_where_it_is_too_large(tmp_path: Path) -> None:
     """And then no word is lost or split."""
     text = "# T\n\n" + words(2000).rstrip(".")
 
-    found = chunks(tmp_path, text)
+    lesson_chunks = chunks(tmp_path, text)
 
-    assert all(chunk.token_count <= 800 for chunk in found)
-    assert all_words(found) == text.split()
+    assert all(chunk.token_count <= 800 for chunk in lesson_chunks)
+    assert all_words(lesson_chunks) == text.split()
 
 
 def test_a_fence_stays_whole_up_to_twice_the_target(tmp_path: Path) -> None:
     """600 words of code are one chunk, with the line that leads to them."""
     code = "```python\n" + "\n".join(f"a{number} = b{number} + c{number}" for number in range(120)) + "\n```"
 
-    found = chunks(tmp_path, f"# T\n\nLike this:\n\n{code}\n\nAfter it more words follow.\n")
+    lesson_chunks = chunks(tmp_path, f"# T\n\nLike this:\n\n{code}\n\nAfter it more words follow.\n")
 
     assert tokens(code) > 700
-    assert sum("```python" in chunk.text for chunk in found) == 1
-    assert any(code in chunk.text for chunk in found)
+    assert sum("```python" in chunk.text for chunk in lesson_chunks) == 1
+    assert any(code in chunk.text for chunk in lesson_chunks)
 
 
 def test_a_larger_fence_is_cut_between_lines_and_fenced_again(tmp_path: Path) -> None:
     """Each part is code in the author's language; what we added is in no line range."""
     lines = [f"value{number} = compute(value{number - 1}, {number})" for number in range(900)]
 
-    found = chunks(tmp_path, '# T\n\n```python title="x.py"\n' + "\n".join(lines) + "\n```\n")
+    lesson_chunks = chunks(tmp_path, '# T\n\n```python title="x.py"\n' + "\n".join(lines) + "\n```\n")
 
-    assert len(found) > 3
-    assert all(chunk.text.count('```python title="x.py"') == 1 for chunk in found)
-    assert all(open_fence(chunk.text) is None and chunk.text.endswith("```") for chunk in found)
-    kept = [line for chunk in found for line in chunk.text.split("\n") if not line.startswith(("```", "# T")) and line]
-    assert kept == lines
-    assert found[0].line_start == 1
-    assert [chunk.line_start for chunk in found[1:]] == [chunk.line_end + 1 for chunk in found[:-1]]
-    assert found[-1].line_end == len(lines) + 4
+    assert len(lesson_chunks) > 3
+    assert all(chunk.text.count('```python title="x.py"') == 1 for chunk in lesson_chunks)
+    assert all(open_fence(chunk.text) is None and chunk.text.endswith("```") for chunk in lesson_chunks)
+    code_lines = [
+        line
+        for chunk in lesson_chunks
+        for line in chunk.text.split("\n")
+        if not line.startswith(("```", "# T")) and line
+    ]
+    assert code_lines == lines
+    assert lesson_chunks[0].line_start == 1
+    assert [chunk.line_start for chunk in lesson_chunks[1:]] == [chunk.line_end + 1 for chunk in lesson_chunks[:-1]]
+    assert lesson_chunks[-1].line_end == len(lines) + 4
 
 
 def test_a_large_table_repeats_its_header(tmp_path: Path) -> None:
     """Rows are kept whole, and every part can be read by itself."""
     rows = [f"| row {number} | {words(12, 'c')} |" for number in range(200)]
 
-    found = chunks(tmp_path, "# T\n\n| name | value |\n|---|---|\n" + "\n".join(rows) + "\n")
+    lesson_chunks = chunks(tmp_path, "# T\n\n| name | value |\n|---|---|\n" + "\n".join(rows) + "\n")
 
-    assert len(found) > 3
-    assert all("| name | value |\n|---|---|\n" in chunk.text for chunk in found)
-    assert [line for chunk in found for line in chunk.text.split("\n") if line.startswith("| row")] == rows
+    assert len(lesson_chunks) > 3
+    assert all("| name | value |\n|---|---|\n" in chunk.text for chunk in lesson_chunks)
+    assert [line for chunk in lesson_chunks for line in chunk.text.split("\n") if line.startswith("| row")] == rows
 
 
 def test_large_maths_stays_maths(tmp_path: Path) -> None:
     """Each part has its own dollar signs."""
     body = "\n".join(f"x_{{{number}}} &= y_{{{number}}} + z_{{{number}}} \\\\" for number in range(400))
 
-    found = chunks(tmp_path, f"# T\n\n$$\n{body}\n$$\n")
+    lesson_chunks = chunks(tmp_path, f"# T\n\n$$\n{body}\n$$\n")
 
-    assert len(found) > 2
-    assert all(chunk.text.count("$$") == 2 for chunk in found)
+    assert len(lesson_chunks) > 2
+    assert all(chunk.text.count("$$") == 2 for chunk in lesson_chunks)
 
 
 def test_maths_and_small_tables_are_verbatim(tmp_path: Path) -> None:
@@ -306,39 +315,39 @@ def test_scripts_without_spaces_make_no_giant_chunks(tmp_path: Path, alphabet: s
     """A word count would call a page one word."""
     text = "# 題\n\n" + "".join(alphabet[number % len(alphabet)] for number in range(20_000))
 
-    found = chunks(tmp_path, text)
+    lesson_chunks = chunks(tmp_path, text)
 
-    assert all(chunk.char_count <= 4000 for chunk in found)
-    assert "".join(chunk.text for chunk in found).replace("# 題\n\n", "") == text.replace("# 題\n\n", "")
+    assert all(chunk.char_count <= 4000 for chunk in lesson_chunks)
+    assert "".join(chunk.text for chunk in lesson_chunks).replace("# 題\n\n", "") == text.replace("# 題\n\n", "")
 
 
 def test_urdu_sentences_are_cut_at_their_own_full_stop(tmp_path: Path) -> None:
     """Text from right to left is cut between sentences too."""
     sentence = "روبوٹ کو دنیا میں حرکت کرنے کے لیے سینسر اور موٹر دونوں کی ضرورت ہوتی ہے۔"
 
-    found = chunks(tmp_path, "# سبق\n\n" + " ".join([sentence] * 80))
+    lesson_chunks = chunks(tmp_path, "# سبق\n\n" + " ".join([sentence] * 80))
 
-    assert len(found) > 2
-    assert all(chunk.text.endswith("۔") for chunk in found)
+    assert len(lesson_chunks) > 2
+    assert all(chunk.text.endswith("۔") for chunk in lesson_chunks)
 
 
 @pytest.mark.parametrize("junk", ["x" * 100_000, "x" * 9000 + " y " + "z" * 9000])
 def test_a_word_longer_than_a_chunk_is_cut(tmp_path: Path, junk: str) -> None:
     """In prose and in code alike, nothing grows without bound."""
     for text in (f"# T\n\n{junk}\n", f"# T\n\n```\n{junk}\n```\n"):
-        found = chunks(tmp_path, text)
+        lesson_chunks = chunks(tmp_path, text)
 
-        assert all(chunk.char_count <= 8200 for chunk in found)
-        assert "".join(chunk.text for chunk in found).count("x") == junk.count("x")
+        assert all(chunk.char_count <= 8200 for chunk in lesson_chunks)
+        assert "".join(chunk.text for chunk in lesson_chunks).count("x") == junk.count("x")
 
 
 def test_an_endless_heading_is_cut_in_trails_and_left_out_of_urls(tmp_path: Path) -> None:
     """Its words are in the text once, not in every chunk's trail and address."""
-    found = chunks(tmp_path, f"## {words(800)}\n\n{words(1000)}\n")
+    lesson_chunks = chunks(tmp_path, f"## {words(800)}\n\n{words(1000)}\n")
 
-    assert all(len(chunk.url) < 100 for chunk in found)
-    assert all(len(" ".join(chunk.trail)) < 500 for chunk in found)
-    assert all_words(found).count("word700") == 2
+    assert all(len(chunk.url) < 100 for chunk in lesson_chunks)
+    assert all(len(" ".join(chunk.trail)) < 500 for chunk in lesson_chunks)
+    assert all_words(lesson_chunks).count("word700") == 2
 
 
 @pytest.mark.parametrize(
@@ -366,10 +375,10 @@ def test_a_chunk_that_begins_inside_a_list_is_brought_to_the_margin(tmp_path: Pa
     code = "\n".join(f"    line{number} of the code" for number in range(40))
     text = f"# T\n\n1. {words(40)}\n\n    ```py\n{code}\n    ```\n\n2. {words(40)}\n"
 
-    found = chunks(tmp_path, text, rules=SMALL)
+    lesson_chunks = chunks(tmp_path, text, rules=SMALL)
 
-    assert all(open_fence(chunk.text) is None for chunk in found)
-    assert all(not re.search(r"^ {4,}```", chunk.text.split("\n")[0]) for chunk in found)
+    assert all(open_fence(chunk.text) is None for chunk in lesson_chunks)
+    assert all(not re.search(r"^ {4,}```", chunk.text.split("\n")[0]) for chunk in lesson_chunks)
 
 
 def test_an_unclosed_fence_is_closed(tmp_path: Path) -> None:
@@ -379,19 +388,19 @@ def test_an_unclosed_fence_is_closed(tmp_path: Path) -> None:
         "> ```py\n> code in a quote\n\nAfter the quote.",
         "- ```py\n  code\n\nAfter.",
     ):
-        found = chunks(tmp_path, text)
+        lesson_chunks = chunks(tmp_path, text)
 
-        assert all(open_fence(chunk.text) is None for chunk in found)
+        assert all(open_fence(chunk.text) is None for chunk in lesson_chunks)
 
 
 def test_indented_code_with_fences_in_it_stays_balanced(tmp_path: Path) -> None:
     """Brought to the margin, a line that was code would open a fence; the chunk closes it."""
     code = "\n".join(["    ```python", *(f"    line {number} of the example" for number in range(60)), "    ```"])
 
-    found = chunks(tmp_path, f"# T\n\nSome text.\n\n{code}\n", rules=SMALL)
+    lesson_chunks = chunks(tmp_path, f"# T\n\nSome text.\n\n{code}\n", rules=SMALL)
 
-    assert len(found) > 2
-    assert all(open_fence(chunk.text) is None for chunk in found)
+    assert len(lesson_chunks) > 2
+    assert all(open_fence(chunk.text) is None for chunk in lesson_chunks)
 
 
 @pytest.mark.parametrize(
@@ -419,14 +428,14 @@ def test_crlf_and_bom_give_the_same_chunks(tmp_path: Path) -> None:
     text = f"# T\n\n{words(50)}\n\n## A\n\n```py\nx = 1\n```\n"
     plain = chunks(tmp_path / "lf", text)
 
-    for name, other in (
+    for name, changed_text in (
         ("crlf", text.replace("\n", "\r\n")),
         ("cr", text.replace("\n", "\r")),
         ("bom", "\ufeff" + text),
     ):
-        changed = chunks(tmp_path / name, other)
+        changed_chunks = chunks(tmp_path / name, changed_text)
 
-        assert [(c.text, c.line_start, c.line_end) for c in changed] == [
+        assert [(c.text, c.line_start, c.line_end) for c in changed_chunks] == [
             (c.text, c.line_start, c.line_end) for c in plain
         ]
 
@@ -443,9 +452,9 @@ def test_visible_words_are_all_there(tmp_path: Path) -> None:
     """Nested lists, quotes, tables, tabs, admonitions, footnotes and definitions lose no word."""
     text = (Path(__file__).parent / "everything.mdx").read_text()
 
-    found = chunks(tmp_path, text, file="a.mdx", rules=SMALL)
-    seen = Counter(re.findall(r"word\d+", " ".join(chunk.text for chunk in found)))
+    lesson_chunks = chunks(tmp_path, text, file="a.mdx", rules=SMALL)
+    word_counts = Counter(re.findall(r"word\d+", " ".join(chunk.text for chunk in lesson_chunks)))
 
-    assert set(seen) == {f"word{number}" for number in range(1, 41)}
-    assert not [chunk for chunk in found if "gone" in chunk.text]
-    assert all(open_fence(chunk.text) is None for chunk in found)
+    assert set(word_counts) == {f"word{number}" for number in range(1, 41)}
+    assert not [chunk for chunk in lesson_chunks if "gone" in chunk.text]
+    assert all(open_fence(chunk.text) is None for chunk in lesson_chunks)

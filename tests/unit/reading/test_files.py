@@ -16,9 +16,9 @@ from lectern.reading.survey import survey
 from tests.unit.reading.folders import BODY, surveyed, write
 
 
-def errors(found) -> dict[str, str]:
+def errors(book_survey) -> dict[str, str]:
     """Errors of a survey, by file."""
-    return {problem.file: problem.message for problem in found.problems if problem.severity == "error"}
+    return {problem.file: problem.message for problem in book_survey.problems if problem.severity == "error"}
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_exclude_patterns(path: str, pattern: str, expected: bool) -> None:
 
 def test_excluded_files_are_not_discovered(tmp_path: Path) -> None:
     """What the manifest excludes is neither a lesson nor counted."""
-    found = surveyed(tmp_path, {"lectern.toml": 'exclude = ["blog/**"]', "a.md": BODY, "blog/b.md": BODY})
+    book_survey = surveyed(tmp_path, {"lectern.toml": 'exclude = ["blog/**"]', "a.md": BODY, "blog/b.md": BODY})
 
-    assert [lesson.source_file for lesson in found.lessons] == ["a.md"]
-    assert found.files_discovered == 1
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["a.md"]
+    assert book_survey.files_discovered == 1
 
 
 def test_path_order_sorts_numbers_as_numbers() -> None:
@@ -69,9 +69,9 @@ def test_only_markdown_is_discovered_and_hidden_folders_are_not(tmp_path: Path) 
     """Both suffixes in any case count; code, hidden folders and node_modules do not."""
     files = ["a.md", "b.mdx", "C.MD", "d.txt", "e.py", ".git/f.md", "node_modules/g.md", ".h.md"]
 
-    found = find_files(write(tmp_path, dict.fromkeys(files, BODY)))
+    files_found = find_files(write(tmp_path, dict.fromkeys(files, BODY)))
 
-    assert found.files == ["C.MD", "a.md", "b.mdx"]
+    assert files_found.files == ["C.MD", "a.md", "b.mdx"]
 
 
 def test_a_missing_folder_a_file_and_an_empty_folder_are_no_book(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_a_link_out_of_the_book_is_never_followed(tmp_path: Path) -> None:
     (book / "chain.md").symlink_to(book / "out.md")
     (book / "absolute.md").symlink_to("/etc/hostname")
 
-    found = survey(book)
+    book_survey = survey(book)
 
-    assert [lesson.source_file for lesson in found.lessons] == ["a.md"]
-    assert set(errors(found)) == {"out.md", "chain.md", "absolute.md"}
-    assert found.files_discovered == 4
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["a.md"]
+    assert set(errors(book_survey)) == {"out.md", "chain.md", "absolute.md"}
+    assert book_survey.files_discovered == 4
 
 
 def test_a_linked_folder_is_not_followed_and_is_reported(tmp_path: Path) -> None:
@@ -106,10 +106,10 @@ def test_a_linked_folder_is_not_followed_and_is_reported(tmp_path: Path) -> None
     (book / "out").symlink_to(tmp_path / "outside")
     (book / "loop").symlink_to(book)
 
-    found = survey(book)
+    book_survey = survey(book)
 
-    assert [lesson.source_file for lesson in found.lessons] == ["a.md"]
-    assert sorted(problem.file for problem in found.problems) == ["loop", "out"]
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["a.md"]
+    assert sorted(problem.file for problem in book_survey.problems) == ["loop", "out"]
 
 
 def test_a_link_inside_the_book_is_read(tmp_path: Path) -> None:
@@ -127,11 +127,11 @@ def test_pipes_devices_and_folders_with_a_lessons_name_do_not_block(tmp_path: Pa
     (book / "folder.md").mkdir()
     (book / "device.md").symlink_to("/dev/zero")
 
-    found = survey(book)
+    book_survey = survey(book)
 
-    assert [lesson.source_file for lesson in found.lessons] == ["a.md"]
-    assert {"pipe.md", "device.md"} <= set(errors(found))
-    assert found.files_discovered == len(found.lessons) + len(errors(found))
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["a.md"]
+    assert {"pipe.md", "device.md"} <= set(errors(book_survey))
+    assert book_survey.files_discovered == len(book_survey.lessons) + len(errors(book_survey))
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_a_bad_file_never_stops_the_others(tmp_path: Path) -> None:
     """Each bad file is one error; every good one is a lesson."""
     bad = {"nul.md": b"a\0b", "utf.md": b"\xff\xff\xff", "empty.md": b"", "only.md": b"---\ntitle: x\n---\n"}
 
-    found = surveyed(tmp_path, {"a.md": BODY, "b.md": BODY, **bad})
+    book_survey = surveyed(tmp_path, {"a.md": BODY, "b.md": BODY, **bad})
 
-    assert set(errors(found)) == set(bad)
-    assert [lesson.source_file for lesson in found.lessons] == ["a.md", "b.md"]
+    assert set(errors(book_survey)) == set(bad)
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["a.md", "b.md"]
 
 
 def test_files_over_the_limits_are_refused(tmp_path: Path) -> None:
@@ -175,12 +175,12 @@ def test_files_over_the_limits_are_refused(tmp_path: Path) -> None:
     rules = ReadingRules(max_file_bytes=2000, max_lines=100, max_markup=50)
     files = {"big.md": "x" * 2001, "long.md": "x\n" * 101, "tags.md": "<b>" * 51, "fine.md": BODY}
 
-    found = survey(write(tmp_path, files), rules=rules)
+    book_survey = survey(write(tmp_path, files), rules=rules)
 
-    assert [lesson.source_file for lesson in found.lessons] == ["fine.md"]
-    assert "2,000" in errors(found)["big.md"]
-    assert "100" in errors(found)["long.md"]
-    assert "50" in errors(found)["tags.md"]
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["fine.md"]
+    assert "2,000" in errors(book_survey)["big.md"]
+    assert "100" in errors(book_survey)["long.md"]
+    assert "50" in errors(book_survey)["tags.md"]
 
 
 def test_odd_names_are_read_or_named(tmp_path: Path) -> None:
@@ -191,11 +191,11 @@ def test_odd_names_are_read_or_named(tmp_path: Path) -> None:
         with open(os.path.join(os.fsencode(book), raw), "wb") as file:  # noqa: PTH118, PTH123  # bytes are the point
             file.write(BODY.encode())
 
-    found = survey(book)
+    book_survey = survey(book)
 
-    assert {lesson.source_file for lesson in found.lessons} == set(good)
-    assert len(errors(found)) == 2
-    assert all(name.isprintable() for name in errors(found))
+    assert {lesson.source_file for lesson in book_survey.lessons} == set(good)
+    assert len(errors(book_survey)) == 2
+    assert all(name.isprintable() for name in errors(book_survey))
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "/etc/hostname", "a/../../secret.md"])
@@ -219,14 +219,14 @@ def test_a_folder_that_cannot_be_listed_is_an_error(tmp_path: Path, monkeypatch:
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    found = survey(book)
+    book_survey = survey(book)
 
-    assert "Permission denied" in errors(found)["locked"]
+    assert "Permission denied" in errors(book_survey)["locked"]
 
 
 def test_hidden_characters_are_pointed_at(tmp_path: Path) -> None:
     """Direction overrides and zero-width characters are a warning with a line; joiners that scripts need are not."""
-    found = surveyed(
+    book_survey = surveyed(
         tmp_path,
         {
             "bad.md": "# A\n\nan\u202einstruction and\u200b more text\n",
@@ -235,7 +235,9 @@ def test_hidden_characters_are_pointed_at(tmp_path: Path) -> None:
         },
     )
 
-    assert [(problem.file, problem.line, problem.severity) for problem in found.problems] == [("bad.md", 3, "warning")]
+    assert [(problem.file, problem.line, problem.severity) for problem in book_survey.problems] == [
+        ("bad.md", 3, "warning")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -251,9 +253,9 @@ def test_hidden_characters_are_pointed_at(tmp_path: Path) -> None:
 )
 def test_control_characters_and_smuggled_bytes_are_pointed_at(tmp_path: Path, odd: str, name: str) -> None:
     """What drives a terminal, or carries bytes behind a letter, is named with its line; the text stays as it is."""
-    found = surveyed(tmp_path, {"a.md": f"# A\n\n\tSome words,\r\na{odd} and more.\n"})
-    [problem] = found.problems
-    [chunk] = read_lesson(tmp_path, found.lessons[0], found.manifest).chunks
+    book_survey = surveyed(tmp_path, {"a.md": f"# A\n\n\tSome words,\r\na{odd} and more.\n"})
+    [problem] = book_survey.problems
+    [chunk] = read_lesson(tmp_path, book_survey.lessons[0], book_survey.manifest).chunks
 
     assert (problem.line, problem.severity) == (4, "warning")
     assert name in problem.message

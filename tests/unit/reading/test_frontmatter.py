@@ -258,10 +258,10 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
 )
 def test_yaml_that_means_harm_costs_the_file(tmp_path: Path, yaml: str) -> None:
     """Bombs, object tags, depth and size are refused at once, and only for that file."""
-    found = surveyed(tmp_path, {"bad.md": f"---\n{yaml}\n---\n{BODY}", "good.md": BODY})
+    book_survey = surveyed(tmp_path, {"bad.md": f"---\n{yaml}\n---\n{BODY}", "good.md": BODY})
 
-    assert [lesson.source_file for lesson in found.lessons] == ["good.md"]
-    assert [(problem.file, problem.severity) for problem in found.problems] == [("bad.md", "error")]
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["good.md"]
+    assert [(problem.file, problem.severity) for problem in book_survey.problems] == [("bad.md", "error")]
 
 
 @pytest.mark.parametrize(
@@ -284,9 +284,9 @@ def test_front_matter_cannot_set_what_is_not_its_business(tmp_path: Path) -> Non
     """Ids, book, generation and the rest of the payload come from the reader, whatever a file claims."""
     claims = "book_id: other\nparent_doc_id: x\ngeneration: 9\nid: my-id\nsource_file: /etc/passwd\nchunk_index: 7\n"
     claims += "content_hash: beef\nversion: 99\nurl: https://evil.example\nsource_file_hash: 0\nbook: other\n"
-    found = survey(write(tmp_path, {"a.md": f"---\n{claims}---\n{BODY}"}), book_id="mine")
+    book_survey = survey(write(tmp_path, {"a.md": f"---\n{claims}---\n{BODY}"}), book_id="mine")
 
-    (chunk,) = read_lesson(tmp_path, found.lessons[0], found.manifest).chunks
+    (chunk,) = read_lesson(tmp_path, book_survey.lessons[0], book_survey.manifest).chunks
 
     assert chunk.book_id == "mine"
     assert chunk.source_file == "a.md"
@@ -299,9 +299,9 @@ def test_deep_but_honest_nesting_is_read(tmp_path: Path) -> None:
     """Metadata of ten levels is unusual, not hostile."""
     nested = "\n".join("  " * depth + f"k{depth}:" for depth in range(10)) + " v"
 
-    found = surveyed(tmp_path, {"a.md": f"---\ntitle: Deep\n{nested}\n---\n{BODY}"})
+    book_survey = surveyed(tmp_path, {"a.md": f"---\ntitle: Deep\n{nested}\n---\n{BODY}"})
 
-    assert lessons_by_file(found)["a.md"].page_title == "Deep"
+    assert lessons_by_file(book_survey)["a.md"].page_title == "Deep"
 
 
 def test_hostile_yaml_raises_with_its_line() -> None:

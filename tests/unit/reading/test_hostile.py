@@ -120,12 +120,12 @@ GROWTH = [
 def _measure(folder: str, queue) -> None:
     root = Path(folder)
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = survey(root)
+    book_survey = survey(root)
     longest = 0
-    for lesson in found.lessons:
-        longest = max((chunk.char_count for chunk in read_lesson(root, lesson, found.manifest).chunks), default=0)
+    for lesson in book_survey.lessons:
+        longest = max((chunk.char_count for chunk in read_lesson(root, lesson, book_survey.manifest).chunks), default=0)
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    queue.put((time.process_time() - start, memory, longest, len(found.lessons)))
+    queue.put((time.process_time() - start, memory, longest, len(book_survey.lessons)))
 
 
 def measured(root: Path, text: str) -> tuple[float, float, int, int]:

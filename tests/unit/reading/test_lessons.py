@@ -29,8 +29,10 @@ def lesson_of(sections: int, stem: str) -> str:
 
 def read_book(root: Path) -> dict[str, tuple[Chunk, ...]]:
     """All chunks of a folder by file."""
-    found = survey(root, book_id="physical-ai-robotics")
-    return {lesson.source_file: read_lesson(root, lesson, found.manifest).chunks for lesson in found.lessons}
+    book_survey = survey(root, book_id="physical-ai-robotics")
+    return {
+        lesson.source_file: read_lesson(root, lesson, book_survey.manifest).chunks for lesson in book_survey.lessons
+    }
 
 
 def test_the_designs_three_lesson_proof(tmp_path: Path) -> None:
@@ -38,16 +40,16 @@ def test_the_designs_three_lesson_proof(tmp_path: Path) -> None:
     counts = {"ros2/1-c/01-a.md": 5, "ros2/1-c/02-b.md": 3, "vla/1-c/01-c.md": 1}
     book = read_book(write(tmp_path, {file: lesson_of(count, file[-4]) for file, count in counts.items()}))
 
-    assert {file: len(found) for file, found in book.items()} == counts
-    assert all(len({chunk.parent_doc_id for chunk in found}) == 1 for found in book.values())
-    assert len({found[0].parent_doc_id for found in book.values()}) == 3
-    for found in book.values():
-        ids = [chunk.id for chunk in found]
-        assert [chunk.prev_chunk_id for chunk in found] == [None, *ids[:-1]]
-        assert [chunk.next_chunk_id for chunk in found] == [*ids[1:], None]
-        assert [chunk.chunk_index for chunk in found] == list(range(len(found)))
-        assert {chunk.total_chunks for chunk in found} == {len(found)}
-    assert len({chunk.id for found in book.values() for chunk in found}) == 9
+    assert {file: len(file_chunks) for file, file_chunks in book.items()} == counts
+    assert all(len({chunk.parent_doc_id for chunk in file_chunks}) == 1 for file_chunks in book.values())
+    assert len({file_chunks[0].parent_doc_id for file_chunks in book.values()}) == 3
+    for file_chunks in book.values():
+        ids = [chunk.id for chunk in file_chunks]
+        assert [chunk.prev_chunk_id for chunk in file_chunks] == [None, *ids[:-1]]
+        assert [chunk.next_chunk_id for chunk in file_chunks] == [*ids[1:], None]
+        assert [chunk.chunk_index for chunk in file_chunks] == list(range(len(file_chunks)))
+        assert {chunk.total_chunks for chunk in file_chunks} == {len(file_chunks)}
+    assert len({chunk.id for file_chunks in book.values() for chunk in file_chunks}) == 9
 
 
 def test_the_designs_counterexample(tmp_path: Path) -> None:
@@ -80,12 +82,12 @@ def test_a_text_that_comes_again_is_another_chunk(tmp_path: Path) -> None:
     """Its second and third occurrence have their own ids, so the chain stays a chain."""
     section = f"## Same\n\n{words(100)}"
 
-    found = chunks(tmp_path, "\n\n".join([section] * 3))
+    lesson_chunks = chunks(tmp_path, "\n\n".join([section] * 3))
 
-    assert len({chunk.text for chunk in found}) == 1
-    assert len({chunk.id for chunk in found}) == 3
+    assert len({chunk.text for chunk in lesson_chunks}) == 1
+    assert len({chunk.id for chunk in lesson_chunks}) == 3
     place = "book:main:0:1"
-    assert found[1].id == str(uuid.uuid5(CHUNK_SPACE, f"{place}:{found[1].content_hash[:16]}:2"))
+    assert lesson_chunks[1].id == str(uuid.uuid5(CHUNK_SPACE, f"{place}:{lesson_chunks[1].content_hash[:16]}:2"))
 
 
 def test_doubled_places_have_their_own_ids(tmp_path: Path) -> None:
@@ -102,22 +104,22 @@ def test_doubled_places_have_their_own_ids(tmp_path: Path) -> None:
 
 def test_a_file_that_changed_since_the_survey_is_refused(tmp_path: Path) -> None:
     """Changed, shortened or gone: the caller surveys again rather than mix two states."""
-    found = survey(write(tmp_path, {"a.md": BODY}))
-    (lesson,) = found.lessons
+    book_survey = survey(write(tmp_path, {"a.md": BODY}))
+    (lesson,) = book_survey.lessons
 
     for change in (lambda: (tmp_path / "a.md").write_text(BODY + "more"), (tmp_path / "a.md").unlink):
         change()
         with pytest.raises(FileChanged) as caught:
-            read_lesson(tmp_path, lesson, found.manifest)
+            read_lesson(tmp_path, lesson, book_survey.manifest)
         assert caught.value.source_file == "a.md"
 
 
 def test_everything_travels_between_processes(tmp_path: Path) -> None:
     """Surveys, lessons, rules, results and FileChanged can be pickled."""
-    found = survey(write(tmp_path, {"a.md": BODY}))
-    result = read_lesson(tmp_path, found.lessons[0], found.manifest)
+    book_survey = survey(write(tmp_path, {"a.md": BODY}))
+    result = read_lesson(tmp_path, book_survey.lessons[0], book_survey.manifest)
 
-    for value in (found, result, ReadingRules()):
+    for value in (book_survey, result, ReadingRules()):
         assert pickle.loads(pickle.dumps(value)) == value
     assert pickle.loads(pickle.dumps(FileChanged("a.md"))).source_file == "a.md"
 
@@ -220,9 +222,9 @@ def test_a_languages_region_and_case_keep_its_stemmer(tmp_path: Path, language: 
     """`en-US` is English: the same words, the same terms."""
     text = "The running nodes were running. Os nós estavam correndo. Bilene kjører fort. 機器人學"
     declared = surveyed(tmp_path, {"a.md": BODY, "lectern.toml": f"language = '{language}'"}).manifest.language
-    ours, theirs = (passage_terms(["T"], text, code) for code in (declared, stemmed))
+    declared_terms, theirs = (passage_terms(["T"], text, code) for code in (declared, stemmed))
 
-    assert (ours.indices, ours.values) == (theirs.indices, theirs.values)
+    assert (declared_terms.indices, declared_terms.values) == (theirs.indices, theirs.values)
     assert query_terms("running", language).indices == query_terms("running", stemmed).indices
 
 
@@ -235,10 +237,10 @@ def test_a_file_that_breaks_the_survey_is_one_error(tmp_path: Path, monkeypatch:
         return "A title"
 
     monkeypatch.setattr(survey_module, "first_heading", broken)
-    found = surveyed(tmp_path, {"a.md": BODY, "b.md": f"{BODY}odd"})
+    book_survey = surveyed(tmp_path, {"a.md": BODY, "b.md": f"{BODY}odd"})
 
-    assert [lesson.source_file for lesson in found.lessons] == ["a.md"]
-    [problem] = found.problems
+    assert [lesson.source_file for lesson in book_survey.lessons] == ["a.md"]
+    [problem] = book_survey.problems
     assert (problem.file, problem.severity) == ("b.md", "error")
     assert "ZeroDivisionError" in problem.message
     assert "exclude" in problem.message
@@ -246,14 +248,14 @@ def test_a_file_that_breaks_the_survey_is_one_error(tmp_path: Path, monkeypatch:
 
 def test_a_file_that_breaks_the_reader_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for what happens while its body is cut; only being interrupted is not caught."""
-    found = surveyed(tmp_path, {"a.md": BODY})
+    book_survey = surveyed(tmp_path, {"a.md": BODY})
     for broken in (OverflowError, KeyboardInterrupt):
         monkeypatch.setattr(lessons_module, "read_body", Mock(side_effect=broken))
         if broken is KeyboardInterrupt:
             with pytest.raises(KeyboardInterrupt):
-                read_lesson(tmp_path, found.lessons[0], found.manifest)
+                read_lesson(tmp_path, book_survey.lessons[0], book_survey.manifest)
             continue
-        result = read_lesson(tmp_path, found.lessons[0], found.manifest)
+        result = read_lesson(tmp_path, book_survey.lessons[0], book_survey.manifest)
 
         assert result.chunks == ()
         [problem] = result.problems
@@ -263,9 +265,11 @@ def test_a_file_that_breaks_the_reader_is_one_error(tmp_path: Path, monkeypatch:
 
 def test_line_numbers_count_front_matter(tmp_path: Path) -> None:
     """A chunk's lines are those an editor shows."""
-    found = chunks(tmp_path, f"---\ntitle: T\nlayer: L1\n---\n\n# Head\n\n{words(100)}\n\n## More\n\n{words(100)}\n")
+    lesson_chunks = chunks(
+        tmp_path, f"---\ntitle: T\nlayer: L1\n---\n\n# Head\n\n{words(100)}\n\n## More\n\n{words(100)}\n"
+    )
 
-    assert [(chunk.line_start, chunk.line_end) for chunk in found] == [(6, 8), (10, 12)]
+    assert [(chunk.line_start, chunk.line_end) for chunk in lesson_chunks] == [(6, 8), (10, 12)]
 
 
 def test_nothing_in_a_lesson_is_ever_fetched_or_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,11 +277,11 @@ def test_nothing_in_a_lesson_is_ever_fetched_or_opened(tmp_path: Path, monkeypat
     write(
         tmp_path, {"a.md": BODY + "![x](http://169.254.169.254/x) ![y](file:///etc/passwd)\n\n{{#include ../b.md}}\n"}
     )
-    found = survey(tmp_path)
+    book_survey = survey(tmp_path)
     opened: list[str] = []
     open_file = os.open
     monkeypatch.setattr(os, "open", lambda path, *rest: opened.append(str(path)) or open_file(path, *rest))
-    result = read_lesson(tmp_path, found.lessons[0], found.manifest)
+    result = read_lesson(tmp_path, book_survey.lessons[0], book_survey.manifest)
 
     assert [Path(path).name for path in opened] == ["a.md"]
     assert "{{#include ../b.md}}" in result.chunks[0].text

@@ -67,11 +67,15 @@ def test_defaults_reach_lessons_that_say_nothing(tmp_path: Path) -> None:
 
 def test_built_in_defaults_are_the_designs(tmp_path: Path) -> None:
     """Without a word anywhere a lesson has tier 1, level A2, layer L1; no reader tier and no limits."""
-    found = survey(write(tmp_path, {"a.md": BODY}))
-    (lesson,) = found.lessons
+    book_survey = survey(write(tmp_path, {"a.md": BODY}))
+    (lesson,) = book_survey.lessons
 
     assert (lesson.hardware_tier, lesson.proficiency_level, lesson.layer) == (1, "A2", "L1")
-    assert (found.manifest.reader_tier, found.manifest.max_chapter, found.manifest.language) == (None, None, "en")
+    assert (book_survey.manifest.reader_tier, book_survey.manifest.max_chapter, book_survey.manifest.language) == (
+        None,
+        None,
+        "en",
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,10 +140,10 @@ def test_book_id_is_the_nearest_name_that_names_a_book(tmp_path: Path, path: str
 
 def test_a_given_book_id_wins(tmp_path: Path) -> None:
     """The caller's name for the book stands above the manifest's, and is slugged like any."""
-    found = survey(write(tmp_path, {"lectern.toml": "book_id = 'a'", "a.md": BODY}), book_id="My Book: 2nd")
+    book_survey = survey(write(tmp_path, {"lectern.toml": "book_id = 'a'", "a.md": BODY}), book_id="My Book: 2nd")
 
-    assert found.manifest.book_id == "my-book-2nd"
-    assert str(found.lessons[0].place).startswith("my-book-2nd:main:")
+    assert book_survey.manifest.book_id == "my-book-2nd"
+    assert str(book_survey.lessons[0].place).startswith("my-book-2nd:main:")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +175,7 @@ def test_an_unused_module_is_a_warning(tmp_path: Path) -> None:
     """A module whose folder holds nothing is most likely misspelt."""
     toml = '[[modules]]\nslug = "vla"\nfolder = "module-9"\n'
 
-    found = survey(write(tmp_path, {"lectern.toml": toml, "a.md": BODY}))
+    book_survey = survey(write(tmp_path, {"lectern.toml": toml, "a.md": BODY}))
 
-    assert [(problem.file, problem.severity) for problem in found.problems] == [("lectern.toml", "warning")]
-    assert "module-9" in found.problems[0].message
+    assert [(problem.file, problem.severity) for problem in book_survey.problems] == [("lectern.toml", "warning")]
+    assert "module-9" in book_survey.problems[0].message

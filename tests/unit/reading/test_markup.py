@@ -7,7 +7,7 @@ import pytest
 from lectern.reading.blocks import read_body
 
 
-def shown(text: str, *, mdx: bool = True) -> str:
+def visible_text(text: str, *, mdx: bool = True) -> str:
     """The lines that a reader sees, without the blank ones."""
     body = read_body(text, mdx=mdx)
     assert len(body.lines) == len(text.split("\n"))
@@ -35,7 +35,7 @@ def shown(text: str, *, mdx: bool = True) -> str:
 )
 def test_imports_and_exports_go(text: str, expected: str) -> None:
     """Statements at the beginning of a block; prose that begins with the word, and code, stay."""
-    assert shown(text) == expected
+    assert visible_text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_imports_and_exports_go(text: str, expected: str) -> None:
 )
 def test_tags_and_comments_go_and_their_words_stay(text: str, expected: str) -> None:
     """HTML, JSX with any attributes, fragments, comments of both kinds."""
-    assert shown(text) == expected
+    assert visible_text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_tags_and_comments_go_and_their_words_stay(text: str, expected: str) -> 
 )
 def test_what_only_looks_like_markup_stays(text: str) -> None:
     """No word is lost to a comparison, a placeholder, an address, a code span or something left open."""
-    assert shown(text) == text
+    assert visible_text(text) == text
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "````"])
@@ -109,9 +109,9 @@ def test_indented_code_is_code_in_markdown_and_text_in_mdx() -> None:
     """MDX has no indented code; everywhere else four spaces keep their tags and are no heading."""
     text = "para\n\n    <div># x</div>\n    # comment\n\npara"
 
-    assert "<div>" in shown(text, mdx=False)
+    assert "<div>" in visible_text(text, mdx=False)
     assert [block.kind for block in read_body(text, mdx=False).blocks] == ["text", "code", "text"]
-    assert "<div>" not in shown(text, mdx=True)
+    assert "<div>" not in visible_text(text, mdx=True)
 
 
 def test_a_commented_out_fence_does_not_turn_text_into_code() -> None:
@@ -147,7 +147,7 @@ def test_words_that_a_component_shows_stay() -> None:
 </TabItem>"""
     body = read_body(text, mdx=True)
 
-    assert shown(text).split() == "Chapter quiz What spins? Node A wheel It's > all Python # Heading".split()
+    assert visible_text(text).split() == "Chapter quiz What spins? Node A wheel It's > all Python # Heading".split()
     assert body.lines[6].strip() == "What spins?"
     assert [block.title for block in body.blocks if block.kind == "heading"] == ["Heading"]
 

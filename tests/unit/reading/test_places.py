@@ -16,8 +16,8 @@ ROBOTS = '[[modules]]\nslug = "ros2"\nfolder = "module-1-ros2"\ntitle = "Nervous
 def places(root: Path, *files: str, toml: str = "", fronts: dict[str, str] | None = None) -> dict[str, str]:
     """`module:chapter:lesson` by file."""
     texts = {file: f"---\n{(fronts or {})[file]}\n---\n{BODY}" if file in (fronts or {}) else BODY for file in files}
-    found = survey(write(root, {**texts, **({"lectern.toml": toml} if toml else {})}), book_id="b")
-    return {file: str(lesson.place).removeprefix("b:") for file, lesson in lessons_by_file(found).items()}
+    book_survey = survey(write(root, {**texts, **({"lectern.toml": toml} if toml else {})}), book_id="b")
+    return {file: str(lesson.place).removeprefix("b:") for file, lesson in lessons_by_file(book_survey).items()}
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_a_manifest_names_modules_by_folder(tmp_path: Path) -> None:
 )
 def test_wrapping_folders_are_stepped_over(tmp_path: Path, files: list[str], expected: list[str]) -> None:
     """docs, src, content, or a lone folder around everything; a lone folder with a number is a module."""
-    found = places(tmp_path, *files)
+    placed = places(tmp_path, *files)
 
-    assert [found[file] for file in files] == expected
+    assert [placed[file] for file in files] == expected
 
 
 def test_a_chapter_may_be_one_file(tmp_path: Path) -> None:
@@ -180,9 +180,9 @@ def test_numbers_that_disagree_are_reported(tmp_path: Path) -> None:
     fronts = {"01-a.md": "lesson: 1.1", "02-b.md": "lesson: 7.5", "03-c.md": "lesson: 'Lesson 3: C'"}
     files = {name: f"---\n{front}\n---\n{BODY}" for name, front in fronts.items()}
 
-    found = survey(write(tmp_path, files))
+    book_survey = survey(write(tmp_path, files))
 
-    assert [(problem.file, problem.line) for problem in found.problems] == [("02-b.md", 2)]
+    assert [(problem.file, problem.line) for problem in book_survey.problems] == [("02-b.md", 2)]
 
 
 def test_without_numbers_the_order_counts(tmp_path: Path) -> None:
@@ -217,16 +217,16 @@ def test_unnumbered_chapters_follow_numbered_ones(tmp_path: Path) -> None:
 def test_two_files_with_one_place_are_both_kept(tmp_path: Path) -> None:
     """The first by path has the design's ids, each further one its own path in them, and a warning names both."""
     files = {f"m/1-c/01-{name}.md": f"# {name}\n\nThe same words in every file.\n" for name in "abc"}
-    found = survey(write(tmp_path, {**files, "n/x.md": BODY}), book_id="b")
+    book_survey = survey(write(tmp_path, {**files, "n/x.md": BODY}), book_id="b")
 
-    doubled = [lesson.place.doubled_by for lesson in found.lessons[:3]]
+    doubled = [lesson.place.doubled_by for lesson in book_survey.lessons[:3]]
 
     assert doubled == [None, "m/1-c/01-b.md", "m/1-c/01-c.md"]
-    assert [(problem.file, problem.severity) for problem in found.problems] == [
+    assert [(problem.file, problem.severity) for problem in book_survey.problems] == [
         ("m/1-c/01-b.md", "warning"),
         ("m/1-c/01-c.md", "warning"),
     ]
-    assert all("m/1-c/01-a.md" in problem.message for problem in found.problems)
+    assert all("m/1-c/01-a.md" in problem.message for problem in book_survey.problems)
 
 
 def test_front_matter_may_name_a_module_of_the_book(tmp_path: Path) -> None:
@@ -234,24 +234,24 @@ def test_front_matter_may_name_a_module_of_the_book(tmp_path: Path) -> None:
     files = ["extra.md", "other.md", "module-1-ros2/chapter-1-x/01-a.md"]
     fronts = {"extra.md": "module: ros2", "other.md": "module: 'Module 9: Something'"}
 
-    found = places(tmp_path, *files, toml=ROBOTS, fronts=fronts)
+    placed = places(tmp_path, *files, toml=ROBOTS, fronts=fronts)
 
-    assert (found["extra.md"], found["other.md"]) == ("ros2:0:1", "main:0:1")
+    assert (placed["extra.md"], placed["other.md"]) == ("ros2:0:1", "main:0:1")
 
 
 def test_limits_warn_and_drop_nothing(tmp_path: Path) -> None:
     """No file is lost for its place, whatever the manifest's limits say."""
     toml = "[limits]\nmax_chapter = 20\nmax_lesson = 15\n"
 
-    found = survey(write(tmp_path, {"lectern.toml": toml, "m/59-x/16-a.md": BODY, "n/20-y/15-b.md": BODY}))
+    book_survey = survey(write(tmp_path, {"lectern.toml": toml, "m/59-x/16-a.md": BODY, "n/20-y/15-b.md": BODY}))
 
-    assert len(found.lessons) == 2
-    assert sorted(problem.message.split()[0] for problem in found.problems) == ["chapter", "lesson"]
+    assert len(book_survey.lessons) == 2
+    assert sorted(problem.message.split()[0] for problem in book_survey.problems) == ["chapter", "lesson"]
 
 
 def test_titles_of_modules_chapters_and_lessons(tmp_path: Path) -> None:
     """The overview's title, else the site's label, else the folder's name without its number."""
-    found = survey(
+    book_survey = survey(
         write(
             tmp_path,
             {
@@ -269,7 +269,8 @@ def test_titles_of_modules_chapters_and_lessons(tmp_path: Path) -> None:
     )
 
     titles = {
-        lesson.source_file: (lesson.module_title, lesson.chapter_title, lesson.lesson_title) for lesson in found.lessons
+        lesson.source_file: (lesson.module_title, lesson.chapter_title, lesson.lesson_title)
+        for lesson in book_survey.lessons
     }
 
     assert titles == {

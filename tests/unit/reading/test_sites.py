@@ -41,9 +41,9 @@ SUMMARY = """# Summary
 """
 
 
-def numbers(found: Survey) -> dict[str, int]:
+def numbers(book_survey: Survey) -> dict[str, int]:
     """Lesson numbers by file."""
-    return {file: lesson.place.lesson for file, lesson in lessons_by_file(found).items()}
+    return {file: lesson.place.lesson for file, lesson in lessons_by_file(book_survey).items()}
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_the_site_is_known_by_its_files(tmp_path: Path, files: dict[str, str], b
 def test_mkdocs_gives_title_order_and_labels(tmp_path: Path) -> None:
     """The nav's order numbers lessons, its section title names their folder, and no tag of its is built."""
     files = {"mkdocs.yml": MKDOCS, "docs/index.md": BODY, "docs/start/alpha.md": BODY, "docs/start/zeta.md": BODY}
-    found = survey(write(tmp_path, {**files, "docs/start/more.md": BODY, "docs/b/x.md": BODY}))
-    lessons = lessons_by_file(found)
+    book_survey = survey(write(tmp_path, {**files, "docs/start/more.md": BODY, "docs/b/x.md": BODY}))
+    lessons = lessons_by_file(book_survey)
 
-    assert found.manifest.title == "The Manual"
-    assert numbers(found)["docs/start/zeta.md"] < numbers(found)["docs/start/alpha.md"]
-    assert numbers(found)["docs/start/alpha.md"] < numbers(found)["docs/start/more.md"]
+    assert book_survey.manifest.title == "The Manual"
+    assert numbers(book_survey)["docs/start/zeta.md"] < numbers(book_survey)["docs/start/alpha.md"]
+    assert numbers(book_survey)["docs/start/alpha.md"] < numbers(book_survey)["docs/start/more.md"]
     assert lessons["docs/start/zeta.md"].module_title == "Getting started"
     assert lessons["docs/start/zeta.md"].url == "/start/zeta/"
 
@@ -109,13 +109,13 @@ def test_mkdocs_navigation_seen_from_a_folder_of_its_pages(tmp_path: Path) -> No
 def test_mdbook_gives_title_and_order(tmp_path: Path) -> None:
     """SUMMARY.md orders the lessons and is itself a lesson, as every Markdown file is."""
     files = {"book.toml": '[book]\ntitle = "Rust"\n', "src/SUMMARY.md": SUMMARY, "src/alpha.md": BODY}
-    found = survey(write(tmp_path, {**files, "src/preface.md": BODY, "src/zeta.md": BODY}))
+    book_survey = survey(write(tmp_path, {**files, "src/preface.md": BODY, "src/zeta.md": BODY}))
 
-    order = sorted(numbers(found), key=numbers(found).__getitem__)
+    order = sorted(numbers(book_survey), key=numbers(book_survey).__getitem__)
 
-    assert found.manifest.title == "Rust"
+    assert book_survey.manifest.title == "Rust"
     assert order == ["src/preface.md", "src/zeta.md", "src/alpha.md", "src/SUMMARY.md"]
-    assert lessons_by_file(found)["src/zeta.md"].url == "/zeta.html"
+    assert lessons_by_file(book_survey)["src/zeta.md"].url == "/zeta.html"
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,13 @@ def test_broken_configuration_is_named_in_the_report(
     tmp_path: Path, files: dict[str, str | bytes], file: str, line: int | None, why: str
 ) -> None:
     """Whoever broke mkdocs.yml hears of it, and does not wonder where the order of the chapters went."""
-    found = survey(write(tmp_path, files))
+    book_survey = survey(write(tmp_path, files))
 
-    [problem] = found.problems
+    [problem] = book_survey.problems
     assert (problem.file, problem.severity) == (file, "warning")
     assert line is None or problem.line == line
     assert why in problem.message
-    assert len(found.lessons) == 1
+    assert len(book_survey.lessons) == 1
 
 
 def test_a_broken_configuration_above_the_book_is_named_from_there(tmp_path: Path) -> None:
@@ -241,17 +241,17 @@ def test_titles_from_outside_are_one_short_line(tmp_path: Path, files: dict[str,
     character, no line break, and not a label that would go a megabyte long into every breadcrumb."""
     texts = {name: text.replace("LABEL", label) for name, text in files.items()}
     try:
-        found = survey(write(tmp_path, {"m/a.md": "Some words here.", "n/b.md": BODY, **texts}))
+        book_survey = survey(write(tmp_path, {"m/a.md": "Some words here.", "n/b.md": BODY, **texts}))
     except BadManifest:
         assert r"\ud800" in label  # TOML itself refuses it
         return
 
-    titles = [found.manifest.title, *(module.title for module in found.manifest.modules)]
-    for lesson in found.lessons:
+    titles = [book_survey.manifest.title, *(module.title for module in book_survey.manifest.modules)]
+    for lesson in book_survey.lessons:
         titles += [lesson.page_title, lesson.module_title, lesson.chapter_title, lesson.lesson_title]
-        result = read_lesson(tmp_path, lesson, found.manifest)
+        result = read_lesson(tmp_path, lesson, book_survey.manifest)
         titles += [text for chunk in result.chunks for text in (*chunk.trail, *chunk.breadcrumb.split(" › "))]
-    assert found.lessons
+    assert book_survey.lessons
     for title in titles:
         assert title.isprintable()
         assert title.strip() == title != ""
@@ -296,6 +296,6 @@ def test_modules_are_in_the_sites_order(tmp_path: Path) -> None:
     pages = {"docs/basics/one.md": BODY, "docs/advanced/two.md": BODY, "docs/aside/three.md": BODY}
     write(tmp_path, {"mkdocs.yml": nav, **pages})
 
-    found = survey(tmp_path / "docs")
+    book_survey = survey(tmp_path / "docs")
 
-    assert [module.slug for module in found.manifest.modules] == ["basics", "advanced", "aside"]
+    assert [module.slug for module in book_survey.manifest.modules] == ["basics", "advanced", "aside"]
