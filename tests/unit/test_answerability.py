@@ -17,8 +17,8 @@ from lectern.confidence.answerability import (
     _name_share,
     asks,
     fitted_weights,
-    parts_of,
     probability,
+    questions_in,
 )
 from lectern.confidence.policies import level_of
 from lectern.domain.evidence import ConfidenceMetrics, Hit
@@ -127,13 +127,13 @@ async def test_without_passages_nothing_changes() -> None:
 
 def test_several_questions_are_looked_at_one_by_one() -> None:
     """The whole, and each of its questions; a single one only once."""
-    assert parts_of("Why does it stop?") == ["Why does it stop?"]
-    assert parts_of("why does it stop") == ["why does it stop"]
-    assert parts_of("It stops. Why? Is it broken?") == ["It stops. Why? Is it broken?", "Is it broken?"]
-    assert parts_of("What is new in 2.0? (node.js)") == ["What is new in 2.0? (node.js)", "What is new in 2.0?"]
-    assert parts_of("What changed in version 2.0?") == ["What changed in version 2.0?"]
-    assert len(parts_of("Is it so? " * 9)) == 1 + MAX_PARTS
-    assert parts_of("The pump stops, why?\n") == ["The pump stops, why?\n"]
+    assert questions_in("Why does it stop?") == ["Why does it stop?"]
+    assert questions_in("why does it stop") == ["why does it stop"]
+    assert questions_in("It stops. Why? Is it broken?") == ["It stops. Why? Is it broken?", "Is it broken?"]
+    assert questions_in("What is new in 2.0? (node.js)") == ["What is new in 2.0? (node.js)", "What is new in 2.0?"]
+    assert questions_in("What changed in version 2.0?") == ["What changed in version 2.0?"]
+    assert len(questions_in("Is it so? " * 9)) == 1 + MAX_PARTS
+    assert questions_in("The pump stops, why?\n") == ["The pump stops, why?\n"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lectern.conversations.topics import topics_of
-from lectern.text.words import letters_of, parts_of, words_of
+from lectern.text.words import letters_of, parts_of, spelt_words, terms_of, words_of
 
 MIXED_TEXT = "cmd_vel2 isn't Ärger"
 
@@ -15,7 +15,17 @@ def test_a_text_is_cut_into_words_in_three_ways() -> None:
     assert letters_of(MIXED_TEXT) == ["cmd", "vel", "isn", "t", "Ärger"]
 
 
+def test_signs_inside_a_word_can_be_kept() -> None:
+    """A spelt word keeps apostrophes and points, a term every sign that joins; both say where they stand."""
+    text = "'Don't' start-up /scan at 2.5 s, node.js."
+
+    assert [word[0] for word in spelt_words(text)] == ["Don't", "start", "up", "scan", "at", "2.5", "s", "node.js"]
+    assert [term[0] for term in terms_of(text)] == ["Don't", "start-up", "scan", "at", "2.5", "s", "node.js"]
+    assert [term.start() for term in terms_of(text)][:2] == [1, 8]
+
+
 def test_topics_are_made_of_words_that_tell() -> None:
     """Words that hold a sentence together, or ask, end a phrase and are in none; the parts of a book may be a topic."""
     assert topics_of(["Which call gives up a Nav2 goal?"]) == "Nav2 goal, call"
+    assert topics_of(["What's a Nav2 goal?"]) == "Nav2 goal"
     assert topics_of(["Please explain the lessons of chapter 7."]) == "chapter 7, lessons"

@@ -10,7 +10,7 @@ from itertools import chain
 
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
-from lectern.text.words import FUNCTION_WORDS, content_stems, stems, word_weight
+from lectern.text.words import FUNCTION_WORDS, content_stems, stems, terms_of, word_weight
 
 MAX_HISTORY_QUESTIONS = 2  # measured: one may itself be a follow-up, and three lead away from the question
 MAX_TOPIC_WORDS = 6  # the most telling ones; more outweigh the current question
@@ -40,7 +40,6 @@ _ASKS_WHAT = re.compile(
     r"^\W*(?:what|who)(?:'s|\s+(?:is|are|was|were))\s+(?P<new>an?\s+)?(?!the\b|your\b|some\b|other\b|another\b|my\b)(?P<term>\w.*)$",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[\w'.+#/-]*\w")
 _JOINS = re.compile(r"^\W*(?:(?:and|but|so|ok|okay|now|then)\b\W*)+", re.IGNORECASE)
 _THING = (
     r"(?:an?|the)?\s*(?!(?:in|on|for|with|without|if|when|why|how|who|what|where|which|does|do|is|are|can|to|by)\b)"
@@ -56,7 +55,7 @@ _WHAT_IS = re.compile(
 
 def depends_on_history(question: str) -> bool:
     """Whether a question cannot be understood alone: it continues, points back or names no subject."""
-    words = _WORDS.findall(question)
+    words = [term[0] for term in terms_of(question)]
     if _GOES_ON.match(question) or _POINTS_BACK.search(question):
         return True
     if _names_its_subject(question):
@@ -80,7 +79,7 @@ def _names_its_subject(question: str) -> bool:
 def distinctive_stems(question: str) -> set[str]:
     """The stems of a question's rare words and names. If no passage has any of them, a match of words that were
     added from the conversation is not enough."""
-    words = _WORDS.findall(question)
+    words = [term[0] for term in terms_of(question)]
     names = {stem for word in words[1:] if word[:1].isupper() and _is_topic_word(word) for stem in stems(word)}
     return names | {
         stem for word in words if _is_topic_word(word) for stem in stems(word) if word_weight(stem) >= MIN_RARE_WEIGHT
@@ -109,7 +108,7 @@ def _same_question_about(question: str, before: Exchange) -> str | None:
     follow_up, earlier = _AND_THING.match(question), _WHAT_IS.match(before.standalone or before.question)
     if follow_up is None or earlier is None or _POINTS_BACK.search(follow_up["thing"]):
         return None
-    if not any(_is_topic_word(word) for word in _WORDS.findall(follow_up["thing"])):
+    if not any(_is_topic_word(term[0]) for term in terms_of(follow_up["thing"])):
         return None
     return f"{earlier['asks']} {follow_up['thing']}?"
 
@@ -120,7 +119,7 @@ def _topic(question: str, history: Sequence[Exchange]) -> list[str]:
     by_question: list[list[re.Match[str]]] = []  # the latest question first, so that its words win ties
     for exchange in reversed(history[-MAX_HISTORY_QUESTIONS:]):
         by_question.append([])
-        for word in _WORDS.finditer(exchange.question):
+        for word in terms_of(exchange.question):
             if _is_topic_word(word[0]) and not stems(word[0]) <= used_stems:
                 used_stems |= stems(word[0])
                 by_question[-1].append(word)

@@ -27,15 +27,13 @@ from lectern.domain.evidence import ConfidenceMetrics, Hit
 from lectern.ports.answering import AnswerLocator, Passage
 from lectern.text.language import is_english
 from lectern.text.quotes import Quote, introduced, items_of, pieces_of, quotes_of
-from lectern.text.words import one_edit, stem, word_weight
+from lectern.text.words import letters_of, one_edit, stem, word_weight
 
 CANNOT_ANSWER = -math.inf  # the log-odds of a quote that does not meet what the question requires
 MAX_LOG_ODDS = 8.0  # the network's values are cut here
 MIN_LATIN_SHARE = 0.9  # of a question's letters, below which the network cannot read it
 MIN_RESPELT_LETTERS = 5  # shorter words are too similar to each other
 
-_LETTERS = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"[^\W\d_]+")
 _PLAIN_WORD = re.compile(r"(?<![\w`./-])[^\W\d_]+(?![\w`/-])")  # no part of a path, of code or of a model mark
 WEIGHTS = Path(__file__).with_name("answerability.json")
 ENGLISH = "en"
@@ -52,15 +50,15 @@ _ASKS = re.compile(
     r"(?i)\?|^\W*(?:and |but |so |ok(?:ay)?,? |hi,? )?(?:what|why|how|when|where|which|who|whom|whose"
     r"|is|are|was|were|do|does|did|can|could|should|would|will|has|have|may|must|am)\b"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_SENTENCE_START = re.compile(r"(?:^|[.!?]\s+)\W*[A-Z]")  # a capital that does not mark a name
+_QUESTION_GAP = re.compile(r"(?<=[.!?])\s+")  # readers begin a question in lower case, books no sentence
+_FIRST_CAPITAL = re.compile(r"(?:^|[.!?]\s+)\W*[A-Z]")  # of a sentence; it does not mark a name
 
 Signals = Mapping[str, float]
 
 
 def readable(question: str, texts: Sequence[str]) -> bool:
     """Whether the network can read the question and the texts. It was trained on English."""
-    letters = _LETTERS.findall(question)
+    letters = "".join(letters_of(question))
     latin = sum(letter.isascii() for letter in letters) >= MIN_LATIN_SHARE * len(letters)
     return bool(letters) and latin and is_english(texts)
 
@@ -134,7 +132,7 @@ def _bounded(odds: float) -> float:
 
 @lru_cache(maxsize=256)  # the same passages are asked for again and again
 def _words_of(text: str) -> Counter[str]:
-    return Counter(word.lower() for word in _WORD.findall(text))
+    return Counter(word.lower() for word in letters_of(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,7 @@ class Answerability:
         """The signals that the passages answer the question."""
         hits = hits[:MAX_PASSAGES]
         passages = [_passage(number, hit) for number, hit in enumerate(hits, start=1)]
-        by_part = await asyncio.gather(*(locate(self.locator, part, passages) for part in parts_of(question)))
+        by_part = await asyncio.gather(*(locate(self.locator, part, passages) for part in questions_in(question)))
         odds = [
             [max(quote_odds) for quote_odds in zip(*passage_odds, strict=True)]
             for passage_odds in zip(*by_part, strict=True)
@@ -183,10 +181,10 @@ def asks(text: str) -> bool:
     return _ASKS.search(text) is not None
 
 
-def parts_of(question: str) -> list[str]:
+def questions_in(question: str) -> list[str]:
     """The question, followed by its parts if it consists of several: a passage that answers one part is worth
     showing."""
-    parts = [part for part in _SENTENCE.split(question.strip()) if part.endswith("?") and readable(part, ())]
+    parts = [part for part in _QUESTION_GAP.split(question.strip()) if part.endswith("?") and readable(part, ())]
     questions = [part for part in parts if len(part.split()) >= MIN_PART_WORDS and part != question.strip()]
     return [question, *questions[:MAX_PARTS]]
 
@@ -225,7 +223,7 @@ def _log_odds(chance: float) -> float:
 
 def _name_share(question: str, text: str) -> float:
     """The share of the question's names that a text has; 1 if the question has no names."""
-    lowered = _SENTENCE_START.sub(lambda match: match.group().lower(), question)
+    lowered = _FIRST_CAPITAL.sub(lambda match: match.group().lower(), question)
     names = {next(filter(None, groups)).lower() for groups in _NAME.findall(lowered)} - _NOT_NAMES
     lower_text = text.lower()
     present = [re.search(rf"(?<!\w){re.escape(name)}(?!\w)", lower_text) is not None for name in names]

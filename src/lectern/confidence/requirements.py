@@ -15,11 +15,11 @@ MIN_TITLE_WORDS = 2  # a title of one word has no sibling
 WORD_LETTERS = 3  # H1 and G1 are siblings; ros2 and python3 are not, because their letters are words
 
 # A name of letters and digits, as models and versions have: H1, RT-2, D435i, v3.
-_MARK = re.compile(r"(?<![\w.])(?:[^\W\d_]+-?\d+|\d+[^\W\d_])[^\W_]*(?![\w])")
-_UNIT = re.compile(
+_MODEL_MARK = re.compile(r"(?<![\w.])(?:[^\W\d_]+-?\d+|\d+[^\W\d_])[^\W_]*(?![\w])")
+_NUMBER_WITH_UNIT = re.compile(
     r"\d+(?:[kmgt]?b|[cmk]?m|[mnµ]?s|[km]?g|[kmg]?hz|k|x|d|v|w|a|h|th|st|nd|rd|px|fps|dof)", re.IGNORECASE
 )
-_NAME = re.compile(r"(?<=\s)[A-Z]\w")
+_CAPITALISED = re.compile(r"(?<=\s)[A-Z]\w")
 
 
 def _any_case(pattern: str) -> re.Pattern[str]:
@@ -97,13 +97,13 @@ class Requirement:
 
 def marks_of(text: str) -> set[str]:
     """The model marks in a text, in lower case. A number with a unit is not a mark."""
-    return {mark.lower() for mark in _MARK.findall(text) if not _UNIT.fullmatch(mark)}
+    return {mark.lower() for mark in _MODEL_MARK.findall(text) if not _NUMBER_WITH_UNIT.fullmatch(mark)}
 
 
 def _quantity_of(question: str) -> re.Pattern[str] | None:
     """The pattern that an answer must match if the question asks for a price, a height or a weight."""
     if _PRICE_ASKED.search(question) or (
-        _COST_ASKED.search(question) and (_NAME.search(question) or marks_of(question))
+        _COST_ASKED.search(question) and (_CAPITALISED.search(question) or marks_of(question))
     ):
         return _PRICE
     if _HEIGHT_ASKED.search(question):

@@ -7,7 +7,6 @@ the book inserted, because sharing a word with the book does not make a question
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from lectern.domain.chunks import Chunk
 from lectern.text.pieces import sentences_of
-from lectern.text.words import content_stems, stem, word_weight
+from lectern.text.words import content_stems, stem, terms_of, word_weight
 
 FAR_QUESTIONS_FILE = Path(__file__).parent / "far_questions.txt"
 MAX_SELF_QUESTIONS = 200  # of each kind; more take longer
@@ -24,8 +23,6 @@ KEPT_SHARE = 0.6  # of a sentence's telling words
 SWAPPED_SHARE = 0.25  # of these, swapped for words of another subject
 INSERTED_WORDS = 2  # of the book, in a question that is not about it
 MIN_QUESTION_WORDS, MAX_QUESTION_WORDS = 3, 12  # telling words
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,4 +118,4 @@ def _telling_words(texts: Iterable[str]) -> list[str]:
 
 
 def _telling_of(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text) if content_stems(word)]
+    return [term[0] for term in terms_of(text) if content_stems(term[0])]

@@ -3,16 +3,14 @@ questions."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from lectern.domain.threads import SUMMARY_LENGTH
-from lectern.text.words import ASKING_WORDS, FUNCTION_WORDS
+from lectern.text.words import ASKING_WORDS, FUNCTION_WORDS, terms_of
 
 MAX_PHRASES = 5
 MAX_PHRASE_WORDS = 3
-_WORD = re.compile(r"[\w][\w.+#/-]*\w|\w")
 _STOP_WORDS = FUNCTION_WORDS | ASKING_WORDS
 
 
@@ -35,8 +33,8 @@ def _phrases(question: str) -> list[str]:
     """The runs of content words in a question, as they were written."""
     phrases: list[str] = []
     run: list[str] = []
-    for word in [*_WORD.findall(question), "the"]:
-        if word.casefold() in _STOP_WORDS:
+    for word in [*(term[0] for term in terms_of(question)), "the"]:
+        if _STOP_WORDS & {word.casefold(), word.casefold().partition("'")[0]}:  # `what's` says as little as `what`
             if run:
                 phrases.append(" ".join(run[-MAX_PHRASE_WORDS:]))
             run = []

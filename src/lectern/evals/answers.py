@@ -35,7 +35,7 @@ from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.answering import Passage
 from lectern.reading.names import slugged
-from lectern.text.plain import unmarked
+from lectern.text.plain import unfenced, unmarked
 from lectern.text.words import parts_of
 
 DOCS = "docs"  # the folder of a set that holds its book
@@ -46,8 +46,7 @@ METRICS = ("answered", "in_first", "words", "refused")
 SENTENCE_METRICS = ("verbatim", "resolved")
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_FENCES = re.compile(r"(?m)^\s*(?:`{3,}|~{3,}).*$")
-_MARK = re.compile(r"\s*\[(\d+)\]")
+_SINGLE_MARKER = re.compile(r"\s*\[(\d+)\]")
 
 CitedSentence = tuple[str, tuple[str, ...]]  # a sentence, and the texts it cites
 
@@ -243,7 +242,7 @@ def passages_of(hits: Sequence[Hit]) -> list[Passage]:
 
 def cited_sentences(draft: str, hits: Sequence[Hit]) -> list[CitedSentence]:
     """The sentences of a draft, each with the text of the passage that its marker names."""
-    parts = _MARK.split(draft)
+    parts = _SINGLE_MARKER.split(draft)
     return [
         (text, tuple(hit.chunk.text for hit in hits[int(number) - 1 : int(number)]))
         for text, number in zip(parts[::2], parts[1::2], strict=False)
@@ -252,7 +251,7 @@ def cited_sentences(draft: str, hits: Sequence[Hit]) -> list[CitedSentence]:
 
 def score_reply(question: AnswerQuestion, reply: Sequence[CitedSentence], book_texts: set[str]) -> Outcome:
     """The outcome of one reply; `book_texts` are the texts of the book's chunks."""
-    texts = [_MARK.sub("", text) for text, _ in reply]
+    texts = [_SINGLE_MARKER.sub("", text) for text, _ in reply]
     return Outcome(
         id=question.id,
         kind=question.kind,
@@ -285,7 +284,8 @@ def _normal(text: str) -> str:
 
 def _bare(text: str) -> str:
     """A sentence without its bullets and fences."""
-    return _FENCES.sub("", text).strip() if _FENCES.search(text) else unmarked(text).strip()
+    listing = unfenced(text)
+    return (unmarked(text) if listing is None else listing).strip()
 
 
 def _even(text: str) -> str:

@@ -7,13 +7,12 @@ the terms of a text, raise LEXICAL_VERSION in `reading/chunking.py`; otherwise b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, SparseVector, StopwordsSet, TokenizerType
 
-_WORD = re.compile(r"\w+(?:[.']\w+)*")
+from lectern.text.words import spelt_words
 
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "km", "my"})  # only the multilingual tokenizer splits them
 _ENGINE_CODES = {"nb": "no", "nn": "no"}  # the engine's code for both written forms of Norwegian
@@ -45,7 +44,7 @@ def shared_words(text: str, query: str, language: str) -> list[tuple[int, int]]:
     query_indices = set(query_terms(query, language).indices)
     is_shared: dict[str, bool] = {}
     spans = []
-    for word in _WORD.finditer(text):
+    for word in spelt_words(text):
         if word[0] not in is_shared:
             is_shared[word[0]] = not query_indices.isdisjoint(query_terms(word[0], language).indices)
         if is_shared[word[0]]:

@@ -20,7 +20,7 @@ MAX_TRAIL_PIECES = 64  # a quarter of the local model's window, so that the text
 SIZE_TOLERANCE = 0.4  # how much a window may differ from an even share to end at a better break
 PARAGRAPH, LINE, SENTENCE, WORD = range(4)  # kinds of breaks, best first
 _BLANK_LINE = re.compile(r"\n\s*\n")
-_SENTENCE_END = re.compile(r"[.!?:;][\"')\]»”’*_`]*\Z|[。！？]\Z")
+_CLAUSE_END = re.compile(r"[.!?:;][\"')\]»”’*_`]*\Z|[。！？]\Z")  # a colon is a good break too
 # Three letters of a word, a digit, a sign. Word pieces of English have 4 to 5 letters, of names in code near 3.
 _TOKEN = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 _VISIBLE = re.compile(r"\S\s*")
@@ -105,7 +105,7 @@ def _kind(text: str, before: int, gap: str) -> int:
         return PARAGRAPH
     if "\n" in gap:
         return LINE
-    return SENTENCE if _SENTENCE_END.search(text, max(0, before - 6), before) else WORD
+    return SENTENCE if _CLAUSE_END.search(text, max(0, before - 6), before) else WORD
 
 
 def _inside_a_word(spans: Sequence[Span], limit: int) -> tuple[int, int]:

@@ -22,14 +22,17 @@ from lectern.domain.chunks import TOKENS_PER_WORD
 from lectern.reading.blocks import Block, Body
 from lectern.reading.headings import Section
 
-_SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_`]*(?=\s)|[。！？｡؟۔।॥]['\"”’」』）]*|\n")
+# Where prose may be cut. `text/pieces.py` finds sentences; other cuts here would give books other chunks.
+_CUT = re.compile(r"[.!?…]['\"”’)\]*_`]*(?=\s)|[。！？｡؟۔।॥]['\"”’」』）]*|\n")
 MIN_CUT_DISTANCE = 25  # characters between two positions where a text may be cut
-_WORD = re.compile(r"\S+")
+_VISIBLE_RUN = re.compile(r"\S+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_ABBREVIATION = re.compile(r"(?:\b(?i:e\.g|i\.e|etc|cf|vs|fig|eq|no|dr|mr|mrs|ms|st|approx|ca)|\b[A-Z]|^\W*\d+)\.$")
-_FENCE = re.compile(
+_NO_CUT = re.compile(  # after an abbreviation, an initial or the number of an item
+    r"(?:\b(?i:e\.g|i\.e|etc|cf|vs|fig|eq|no|dr|mr|mrs|ms|st|approx|ca)|\b[A-Z]|^\W*\d+)\.$"
+)
+_NESTED_FENCE = re.compile(  # in quotes and list items too; it opens or closes a listing
     r"^[ \t]*((?:>[ \t]*)*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,99}(?=[^`\n]*$)|~{3,99}(?!~))(.*)$", re.MULTILINE
 )
 MAX_OVERFILL = 1.15  # a chunk may exceed the target by this factor to avoid a tiny one
@@ -216,7 +219,7 @@ class Cutter:
 
     def _weighed_words(self, text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
         size = 0.0
-        for match in _WORD.finditer(text, begin, stop):
+        for match in _VISIBLE_RUN.finditer(text, begin, stop):
             start, end = match.span()
             more = weight(match[0])
             if size and (size + more > self.target or end - begin > self.chars):
@@ -236,11 +239,11 @@ def _sentence_ends(text: str) -> Iterator[int]:
     """The ends of sentences and lines, with the white space after them; the end of the text is last. An end close after
     another does not count, so that there is no cut after "No."."""
     last = 0
-    for match in _SENTENCE_END.finditer(text):
+    for match in _CUT.finditer(text):
         end = match.end()
         if end - last < MIN_CUT_DISTANCE:
             continue
-        if match[0][0] == "." and _ABBREVIATION.search(text[max(0, match.start() - 12) : match.start() + 1]):
+        if match[0][0] == "." and _NO_CUT.search(text[max(0, match.start() - 12) : match.start() + 1]):
             last = end
             continue
         while end < len(text) and text[end].isspace():
@@ -286,7 +289,7 @@ def open_fence(text: str) -> str | None:
     if "```" not in text and "~~~" not in text:
         return None
     marks = quote = ""
-    for match in _FENCE.finditer(text):
+    for match in _NESTED_FENCE.finditer(text):
         if not marks:
             marks, quote = match[2], match[1]
         elif match[2].startswith(marks) and not match[3].strip():

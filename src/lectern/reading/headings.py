@@ -28,7 +28,7 @@ MAX_TITLE = 200  # characters; a longer heading is cut in titles and trails, not
 MAX_INDENT, MAX_LEVEL = 3, 6  # the limits of CommonMark
 MAX_INLINE = 400  # characters; a longer heading is not parsed, only its tags are removed
 _MARKUP = re.compile(r"[`*_\[\]<>&!\\~]")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_TOP_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")  # opens a listing outside quotes and lists
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"\s*(?:[-*+>|]|\d+[.)])|<|import\s|export\s|:::|!!!|\{")
 _ID = re.compile(r"\{:?[ \t]*(?:/\*[ \t]*)?#([^\s{}*]+)[^{}]*\}")
@@ -115,7 +115,7 @@ def _prose_lines(body: str) -> Iterator[str]:
         elif fence:
             closing = line.strip()
             fence = "" if closing.startswith(fence) and not closing.strip(fence[0]) else fence
-        elif match := _FENCE.match(line):
+        elif match := _TOP_FENCE.match(line):
             fence = match[1]
         else:
             yield line

@@ -16,7 +16,7 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 
-_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)|</?(?=>)|<[!?](?=[A-Za-z])")
+_TAG_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)|</?(?=>)|<[!?](?=[A-Za-z])")
 _CLOSERS = re.compile(r"</([A-Za-z][\w.:-]*)\s*>")
 _STOPS = re.compile(r"[<>{\"'=]|\n[ \t]*\n")
 _BRACES = re.compile(r"[{}()\[\]'\"`]|//|/\*")
@@ -43,7 +43,7 @@ _TOKEN = re.compile(
     r"|(?P<text>\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|`[^`\\]*+(?:\\.[^`\\]*+)*+`)",
     re.DOTALL,
 )
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
 _HIDDEN_ATTRIBUTES = frozenset(
     "style sx class className css id key ref src srcSet sizes href to url path d viewBox transform points width height "
     "value groupId queryString lang language mdxType components".split()
@@ -61,9 +61,9 @@ _NEXT = re.compile(
 )
 _BLANK = re.compile(r"\n[ \t]*(?:\n|$)")
 _TICKS = re.compile(r"`+")
-_WORD = re.compile(r"\S")
+_VISIBLE_CHARACTER = re.compile(r"\S")
 _PRE_END = "</pre>"
-_HEADING = re.compile(r"\n[ \t]*\n {0,3}#{1,6}[ \t]")  # a heading after $$ shows that the $$ is no formula
+_HEADING_BELOW = re.compile(r"\n[ \t]*\n {0,3}#{1,6}[ \t]")  # a heading after $$ shows that the $$ is no formula
 _EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|class|async|type|interface|enum)\b|export\s*[{*]")
 _IMPORT = re.compile(r"import\s*(?:(?:type\s+)?[\w$*{][\w$*{},\s]*\bfrom\s*)?$")
 _HEADING_ID = re.compile(r"\{/\*[ \t]*#[^\s*{}]{1,200}[ \t]*\*/\}[ \t]*$", re.MULTILINE)
@@ -101,7 +101,7 @@ class TagScanner:
 
     def at(self, start: int) -> Tag | None:
         """The tag that begins at `start`, or None if `<` is only a character."""
-        match = _NAME.match(self.text, start)
+        match = _TAG_NAME.match(self.text, start)
         if match is None:
             return None
         name = match[1] or ""
@@ -240,7 +240,7 @@ def _is_visible(words: str, attribute: str, key: str, *, in_list: bool) -> bool:
         or (attribute[:2] == "on" and attribute[2:3].isupper())
     ):
         return False
-    if not _LETTERS.search(words):
+    if not _TWO_LETTERS.search(words):
         return in_list and bool(words.strip())
     return key in _VISIBLE_ATTRIBUTES or in_list or len(words.split()) > 1
 
@@ -336,7 +336,7 @@ class _Scan:
 
     def _heading_within(self, start: int, end: int) -> bool:
         if self.heading_ahead[0] < start:
-            match = _HEADING.search(self.text, start)
+            match = _HEADING_BELOW.search(self.text, start)
             self.heading_ahead = match.span() if match else (len(self.text), len(self.text) + 1)
         return self.heading_ahead[1] <= end
 
@@ -386,7 +386,7 @@ class _Scan:
             return False
         end = self.removals[-1][1]
         if self.word_ahead[0] != end:
-            word = _WORD.search(self.text, end)
+            word = _VISIBLE_CHARACTER.search(self.text, end)
             self.word_ahead = end, word.start() if word else len(self.text)
         return self.word_ahead[1] >= start
 

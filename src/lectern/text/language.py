@@ -17,7 +17,7 @@ MIN_FOREIGN_WORDS = 5  # fewer may be part of a name: Rio de Janeiro
 
 LITTLE_WORDS_FILE = Path(__file__).parent / "little_words.txt"  # function words of languages in Latin script
 
-_CODE = re.compile(r"`[^`\n]*`|\$[^$]*\$")  # inline code and formulas
+_CODE_OR_FORMULA = re.compile(r"`[^`\n]*`|\$[^$]*\$")
 _ALSO_ENGLISH = frozenset(
     "die do go id is la me no of on op or per set son sub to un van was we".split()
 )  # are English words too
@@ -40,7 +40,7 @@ def is_english(texts: Iterable[str]) -> bool:
 def _count_words(text: str) -> tuple[int, int, int, int]:
     """The numbers of all words, English function words, foreign function words, and words in another script."""
     prose = "\n".join(block.text for block in blocks_of(text) if block.kind not in ("code", "formula"))
-    words = [word for word in letters_of(_CODE.sub(" ", prose).lower()) if len(word) > 1]
+    words = [word for word in letters_of(_CODE_OR_FORMULA.sub(" ", prose).lower()) if len(word) > 1]
     english_little, foreign_little = (
         sum(word in vocabulary for word in words) for vocabulary in (FUNCTION_WORDS, _foreign_little_words())
     )

@@ -22,7 +22,11 @@ from lectern.text.words import words_of
 
 MIN_STATEMENT_WORDS = 3  # a shorter sentence states nothing
 
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_`]*[A-Z0-9À-ÞА-Я])|(?<=[。！？۔])\s*")
+# Signs that end a sentence: before a space, and in scripts without spaces between sentences.
+STOPS, UNSPACED_STOPS = ".!?…", "。！？۔"
+CLOSERS = r"[\"'”’)\]*_`]*"  # signs between the stop and the space
+_SENTENCE_GAP = re.compile(rf"(?<=[{STOPS}]){CLOSERS}\s+(?=[\"'“‘(\[*_`]*[A-Z0-9À-ÞА-Я])|(?<=[{UNSPACED_STOPS}])\s*")
+_SENTENCE_END = re.compile(rf"[{STOPS}{UNSPACED_STOPS}]{CLOSERS}$")
 _ALWAYS_SHORT = (
     "e.g i.e etc vs cf c ca pp Fig Eq No Dr Mr Ms Mrs Prof approx resp al "
     "St Mt Ft Lt Col Gen Sen Gov Rev Capt Sgt Jr"  # titles and names of places
@@ -36,8 +40,8 @@ _DIGIT_NEXT = re.compile(r"\s*\d")
 PieceKind = Literal["sentence", "item", "row", "code", "heading", "formula", "link"]
 
 _TASK = re.compile(r"(?i)\b(exercises?|try (it|this|with)|reflect\w*|quiz|check your|your turn|practice|homework)\b")
-_LINK = re.compile(r"[\s*_~]*!?\[[^\]\n]*\]\([^)\n]*\)[\s*_~.,;]*")
-_MARKUP = re.compile(r"!\[|</?[A-Za-z!]")
+_LINK_LINE = re.compile(r"[\s*_~]*!?\[[^\]\n]*\]\([^)\n]*\)[\s*_~.,;]*")
+_MARKUP_LINE = re.compile(r"!\[|</?[A-Za-z!]")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -61,6 +65,11 @@ def states(sentence: str) -> bool:
     return not sentence.endswith(("?", ":")) and len(words_of(sentence)) >= MIN_STATEMENT_WORDS
 
 
+def ends_sentence(text: str) -> bool:
+    """Whether a text ends where a sentence ends."""
+    return _SENTENCE_END.search(text) is not None
+
+
 def ends_abbreviated(text: str, stop: int) -> bool:
     """Whether the full stop just before `stop` belongs to an abbreviation."""
     before = text[max(0, stop - _MAX_ABBREVIATION) : stop]
@@ -73,7 +82,7 @@ def _cuts(text: str) -> Iterator[int]:
     """The positions where sentences end, closing signs and white space included."""
     code = _CODE_SPAN.finditer(text)
     span = next(code, None)
-    for end in _END.finditer(text):
+    for end in _SENTENCE_GAP.finditer(text):
         while span is not None and span.end() <= end.start():
             span = next(code, None)
         inside = span is not None and span.start() < end.start()
@@ -229,7 +238,7 @@ def _parts(block: Block) -> Iterator[tuple[PieceKind, Part]]:
 
 def _points(line: Line) -> bool:
     """Whether a line is only a link or begins with a tag or an image."""
-    return _MARKUP.match(line.text) is not None or _LINK.fullmatch(line.text) is not None
+    return _MARKUP_LINE.match(line.text) is not None or _LINK_LINE.fullmatch(line.text) is not None
 
 
 def _sentences(lines: Sequence[Line]) -> Iterator[Part]:

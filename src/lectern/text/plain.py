@@ -7,6 +7,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+_FENCE = r"`{3,}|~{3,}"
+OPENING_FENCE = re.compile(rf"({_FENCE})")  # of a listing, at the beginning of a text
+_FENCE_LINE = re.compile(rf"(?m)^\s*(?:{_FENCE}).*$")
 _SIGNS = str.maketrans(
     {
         "‘": "'", "’": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\xa0": " ", "\u2009": " ",
@@ -24,12 +27,12 @@ _FRACTION = re.compile(r"\\[td]?frac\{([^{}]{0,80})\}\{([^{}]{0,80})\}")
 _WRAPPED = re.compile(r"\\(?:text|mathrm|mathbf|mathit|operatorname|texttt|textbf|boxed)\{([^{}]{0,200})\}")
 _THIN = re.compile(r"\\[,;:! ]|\{,\}")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
+_INLINE_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
+_SHORT_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
 _STARS = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}")
 _LINES = re.compile(r"(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 _LEAD = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?(?:#{1,6}\s+)?")
-_SHORT = re.compile(r"(?i)\b(ca|wo|sha|[a-z]{2,7})n't\b|\bcannot\b")
+_CONTRACTION = re.compile(r"(?i)\b(ca|wo|sha|[a-z]{2,7})n't\b|\bcannot\b")
 _WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
 _ATTRIBUTION = re.compile(
     r"(?i)^(?:according to|as (?:explained|described|stated|shown|noted) in|in) (?:the|this) "
@@ -46,16 +49,16 @@ def plain(text: str) -> str:
         text = _untexed(text)
     text = text.replace("$", " ") if text.count("$") > 1 else text
     if "[" in text:
-        text = _LINK.sub(r"\1", text)
+        text = _INLINE_LINK.sub(r"\1", text)
     if "<" in text:  # tags in code are content, so they stay
         pieces = text.split("`")
-        text = "`".join(piece if place % 2 else _TAG.sub(" ", piece) for place, piece in enumerate(pieces))
+        text = "`".join(piece if place % 2 else _SHORT_TAG.sub(" ", piece) for place, piece in enumerate(pieces))
     if "*" in text:
         text = _STARS.sub("", text)
     if "_" in text:
         text = _LINES.sub("", text)
     if "'" in text or "annot" in text:
-        text = _SHORT.sub(_spelt, text)
+        text = _CONTRACTION.sub(_spelt, text)
     return _BLANKS.sub(" ", text).strip()
 
 
@@ -74,6 +77,11 @@ def unmarked(line: str) -> str:
     """A line without the signs at its beginning: bullets, list numbers, quote marks, heading marks."""
     lead = _LEAD.match(line)
     return line[lead.end() :] if lead else line
+
+
+def unfenced(text: str) -> str | None:
+    """A text without the lines that open and close its listings; None if it has none."""
+    return _FENCE_LINE.sub("", text) if _FENCE_LINE.search(text) else None
 
 
 def squeezed(text: str) -> str:

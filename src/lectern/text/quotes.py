@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from lectern.text.pieces import Piece, read
+from lectern.text.pieces import Piece, ends_sentence, read
+from lectern.text.words import parts_of
 
 Kind = Literal["sentence", "item", "list", "row", "code"]
 
@@ -22,9 +23,7 @@ MIN_ROW_CELLS = 2  # a single cell states nothing
 
 _DIAGRAM_LANGUAGES = frozenset("mermaid plantuml dot svg".split())  # their source means nothing as text
 _COMMENT = re.compile(r"^\s*(#|//|--\s|;|<!--)")
-_LABEL = re.compile(r"^(\*\*|__)(?:(?!\1).)+\1[:.]?$")  # a line in bold serves as a heading
-_LETTERS = re.compile(r"[^\W_]")
-_SENTENCE_END = re.compile(r"[.!?…。！？۔][\"'”’)\]*_`]*$")
+_BOLD_LINE = re.compile(r"^(\*\*|__)(?:(?!\1).)+\1[:.]?$")  # a line in bold serves as a heading
 # A sentence that ends in such a word continues below, for example in a listing.
 _UNFINISHED = re.compile(r"\b(?:is|are|was|the|an?|of|with|and|to|by|as|gives?|need|becomes?|follows|from|for|in)$")
 # Announces what a lesson will cover, so it answers nothing itself.
@@ -159,7 +158,7 @@ class _QuoteMaker:
         for piece in pieces:
             if not piece.states:
                 continue
-            if not _UNFINISHED.search(piece.text) and not _LABEL.match(piece.text):
+            if not _UNFINISHED.search(piece.text) and not _BOLD_LINE.match(piece.text):
                 self._add("sentence", (piece.text,), before, piece, leans=bool(_NEEDS_CONTEXT.match(piece.text)))
             before = piece.text
 
@@ -179,7 +178,7 @@ class _QuoteMaker:
 
     def _table(self, rows: Sequence[Piece]) -> None:
         for row in rows:
-            if row.text.count("|") >= MIN_ROW_CELLS - 1 and _LETTERS.search(row.text):
+            if row.text.count("|") >= MIN_ROW_CELLS - 1 and parts_of(row.text):
                 self._add("row", (row.text,), row.head, row)
 
     def _code(self, listing: Piece) -> None:
@@ -187,11 +186,11 @@ class _QuoteMaker:
             return
         lines = listing.text.split("\n")
         for part in [lines] if _length(lines) <= MAX_LISTING_WORDS else _pieces(lines):
-            if any(_LETTERS.search(line) for line in part):
+            if any(map(parts_of, part)):
                 self._add("code", ("\n".join(part).strip("\n"),), listing.lead, listing)
 
     def _formula(self) -> None:
-        if self.quotes and self.quotes[-1].kind == "sentence" and not _SENTENCE_END.search(self.quotes[-1].text):
+        if self.quotes and self.quotes[-1].kind == "sentence" and not ends_sentence(self.quotes[-1].text):
             self.quotes.pop()  # the sentence continues in the formula, so it is incomplete
 
     def _add(self, kind: Kind, parts: tuple[str, ...], before: str, piece: Piece, *, leans: bool = False) -> None:

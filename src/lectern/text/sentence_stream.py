@@ -7,15 +7,16 @@ import re
 from dataclasses import dataclass
 
 from lectern.text.markers import MARKER
-from lectern.text.pieces import ends_abbreviated
+from lectern.text.pieces import CLOSERS, STOPS, UNSPACED_STOPS, ends_abbreviated
+from lectern.text.plain import OPENING_FENCE
 
-_FENCE = re.compile(r"(`{3,}|~{3,})")
 _MARKERS = rf"(?:\s*{MARKER})*"
 _NEXT_SENTENCE = (
     r"(?:[^\s\[|]|\[[^\d\s])"  # text that follows a sentence: no marker, no beginning of one, no table cell
 )
-_END = re.compile(
-    rf"[.!?…]+[\"'”’)*_`]*{_MARKERS}(?=\s+{_NEXT_SENTENCE})|[。！？۔]{_MARKERS}(?={_NEXT_SENTENCE})|{_MARKERS}(?=\n)"
+_COMPLETE_END = re.compile(
+    rf"[{STOPS}]+{CLOSERS}{_MARKERS}(?=\s+{_NEXT_SENTENCE})|[{UNSPACED_STOPS}]{_MARKERS}(?={_NEXT_SENTENCE})"
+    rf"|{_MARKERS}(?=\n)"
 )
 _NUMBERING = re.compile(r"^\s*(?:[-*+]\s+)?\d{1,3}[.)]$")
 
@@ -53,7 +54,7 @@ class SentenceStream:
         begin = len(self._buffer) - len(body)
         if not body:
             return None
-        end = self._fence_end(body) if _FENCE.match(body) else self._sentence_end(body)
+        end = self._fence_end(body) if OPENING_FENCE.match(body) else self._sentence_end(body)
         if end is None:
             return None
         sentence = _sentence(self._buffer[: begin + end])
@@ -62,7 +63,7 @@ class SentenceStream:
 
     @staticmethod
     def _fence_end(body: str) -> int | None:
-        fence = _FENCE.match(body)
+        fence = OPENING_FENCE.match(body)
         assert fence is not None  # the caller has matched it
         closing = re.compile(rf"\n[ \t]*{re.escape(fence[1])}[`~]*[ \t]*(?=\n)").search(body, fence.end())
         rest = body[closing.end() :].lstrip() if closing else ""
@@ -73,7 +74,7 @@ class SentenceStream:
 
     @staticmethod
     def _sentence_end(body: str) -> int | None:
-        for end in _END.finditer(body):
+        for end in _COMPLETE_END.finditer(body):
             head = body[: end.end()]
             inside_code = body[: end.start()].count("`") % 2 and "\n" not in body[: end.start()]
             if inside_code or not head.strip() or _NUMBERING.match(head) or ends_abbreviated(body, end.start() + 1):

@@ -1,5 +1,5 @@
 """Splits texts into words and stems them, so that `nodes` equals `node`; and lists words without content of their
-own.
+own. Every way to cut a text into words is here.
 
 Weights of words by how common they are. A common word in a passage says little about whether the passage answers a
 question, so the commonest words of English have the lowest weights. The list holds stems in the order of the local
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -20,6 +21,8 @@ _stemmer = snowballstemmer.stemmer("english")
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_SPELT_WORD = re.compile(r"\w+(?:[.']\w+)*")
+_TERM = re.compile(r"\w(?:[\w'’.+#/-]*\w)?")
 
 # Words without content of their own. Some of them reverse the meaning of a sentence (not, before, more);
 # `grounding/features.py` compares those.
@@ -75,6 +78,16 @@ def parts_of(text: str) -> list[str]:
 def letters_of(text: str) -> list[str]:
     """The runs of letters in a text; digits and signs separate them."""
     return _LETTERS.findall(text)
+
+
+def spelt_words(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text with their positions; `isn't` and `2.5` are one word each."""
+    return _SPELT_WORD.finditer(text)
+
+
+def terms_of(text: str) -> list[re.Match[str]]:
+    """The terms of a text with their positions: words with all signs inside them, as `start-up`, `node.js`, `don't`."""
+    return list(_TERM.finditer(text))
 
 
 @lru_cache(maxsize=50_000)

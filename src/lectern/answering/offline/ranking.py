@@ -23,7 +23,7 @@ WEIGHTS = Path(__file__).with_name("ranking.json")
 SHARED_PREFIX = 5  # letters that two stems share when they may be forms of one word
 MIN_NEW_WORDS = 2  # words beyond the question's that a quote needs to tell anything
 
-_NUMBER = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d+")
 
 Signals = dict[str, float]
 
@@ -56,7 +56,7 @@ class Shortlist:
         spread = Counter(word for words in self._stems for word in words)
         self._weights = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in content_stems(question)}
         self._total = sum(self._weights.values()) or 1.0
-        self._numbers = _NUMBER.findall(question)
+        self._numbers = _DIGITS.findall(question)
 
     def overlaps(self) -> list[float]:
         """The share of the question's words that each quote has; rare words count more."""
@@ -91,7 +91,7 @@ class Shortlist:
 
     def _words(self, candidate: Candidate, words: set[str]) -> Signals:
         around = stems(candidate.quote.before) | stems(candidate.heading)
-        numbers = _NUMBER.findall(f"{candidate.heading} {candidate.quote.text}") if self._numbers else []
+        numbers = _DIGITS.findall(f"{candidate.heading} {candidate.quote.text}") if self._numbers else []
         return {
             "shared": self._shared(words),
             "shared_loosely": self._shared_loosely(words),

@@ -14,6 +14,7 @@ from lectern.confidence.requirements import asks_for_code, names_identifier
 from lectern.ports.answering import AnswerLocator, Passage
 from lectern.ports.index import Embedder
 from lectern.text.markers import has_marker
+from lectern.text.pieces import ends_sentence
 from lectern.text.quotes import Quote, quotes_of
 from lectern.text.sentence_stream import SentenceStream
 from lectern.text.words import stems
@@ -30,7 +31,6 @@ MIN_RELATED_COSINE = 0.2  # a quote below it that shares no word with the questi
 REPETITION_SHARE = 0.8  # of words in common, from which a second quote says nothing new
 MIN_CELLS_FOR_HEAD = 3  # a row of so many cells is not understood without the head of its table
 
-_SENTENCE_END = re.compile(r"[.!?…。！？۔][\"'”’)*_`]*$")
 _REFERENCE = re.compile(  # says where, not what: `See [lesson 1.2](…).`
     r"\W*(?:see|compare|cf)\b\.?\s*(?:also\s+)?(?:\[[^\]]*\]\([^)]*\)|(?:\d\.\d|[^.]){1,50})\W*", re.IGNORECASE
 )
@@ -196,7 +196,7 @@ def _with_number(text: str, mark: str) -> str:
     stream = SentenceStream()
     pieces = [piece.text for piece in (*stream.feed(text), *stream.flush())]
     # What ends in no full stop, such as a lead-in, ends its line.
-    return "".join(f"{piece} {mark}{' ' if _SENTENCE_END.search(piece) else chr(10)}" for piece in pieces)
+    return "".join(f"{piece} {mark}{' ' if ends_sentence(piece) else chr(10)}" for piece in pieces)
 
 
 def _block(choice: _Choice, mark: str) -> str:
