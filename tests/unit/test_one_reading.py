@@ -1,5 +1,5 @@
-"""Texts are read in one way: a pattern is compiled in one module, and a way to cut words, sentences or fences has one
-name."""
+"""Texts are read in one way: a pattern is compiled in one module, a way to cut words, sentences or fences has one name,
+and function words are listed in `lectern.text` alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lectern.text.words import FUNCTION_WORDS
 from tests.conftest import ROOT
 
 SOURCE = ROOT / "src"
 MIGRATIONS = "lectern.store.migrations"  # run by Alembic, not imported
 UNITS = ("WORD", "TERM", "LETTER", "SENTENCE", "FENCE", "HEADING", "ABBREVIATION")
+MAX_FUNCTION_WORDS = 15  # of a list with a purpose of its own: words that negate, words that begin a clause
 
 
 def modules() -> Iterator[tuple[str, set[str]]]:
@@ -61,3 +63,25 @@ def test_patterns_of_words_and_sentences_have_names_of_their_own() -> None:
             owners[name.strip("_").removesuffix("S")].append(module)
 
     assert {name: places for name, places in owners.items() if len(places) > 1} == {}
+
+
+def written_lists(tree: ast.AST) -> Iterator[set[str]]:
+    """The lists of words that a module spells out: a text that is split, or a collection of texts."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="split")):
+                yield set(text.split())
+            case ast.Set(elts=items) | ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(keys=items):
+                yield {item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+
+
+def test_function_words_are_listed_once() -> None:
+    """One module spells out the function words, once; short lists have a purpose of their own."""
+    owners = [
+        file.relative_to(SOURCE).as_posix()
+        for file in sorted((SOURCE / "lectern").rglob("*.py"))
+        for words in written_lists(ast.parse(file.read_text(encoding="utf-8")))
+        if len(words & FUNCTION_WORDS) > MAX_FUNCTION_WORDS
+    ]
+
+    assert owners == ["lectern/text/words.py"]
