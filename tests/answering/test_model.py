@@ -97,7 +97,7 @@ async def test_filters_hold_whatever_the_model_asks_for(tmp_path: Path, ai: Fake
 
 async def test_a_reader_of_one_lesson_gets_no_other(tmp_path: Path, ai: FakeAI) -> None:
     """A scope of one lesson holds when the model reads another one by its id."""
-    async with talking(tmp_path, ai) as lectern:
+    async with open_scripted(tmp_path, ai) as lectern:
         nodes = (await lectern.search("what is a node")).hits[0].chunk
         services = (await lectern.search("what is a service")).hits[0].chunk
         ai.script(

@@ -15,8 +15,8 @@ from lectern.reading.chunking import READER_VERSION, ReadingRules
 from lectern.retrieval.search import LEXICAL_WEIGHT, MIN_CANDIDATES
 
 PACKAGES = ("numpy", "onnxruntime", "qdrant-edge-py", "tokenizers")
-INDEXING_PACKAGES = ("reading", "models", "index", "ingestion", "schemas", "domain")
-SEARCH_PACKAGES = ("retrieval", "index", "schemas", "domain")
+INDEXING_PACKAGES = ("reading", "text", "models", "index", "ingestion", "schemas", "domain")
+SEARCH_PACKAGES = ("retrieval", "text", "index", "schemas", "domain")
 DIGEST_LENGTH = 16  # hex digits
 
 Recipe = dict[str, str | int | float]
