@@ -70,5 +70,5 @@ $(VENV)/.run-ready: requirements.lock pyproject.toml
 	@touch $@
 
 $(VENV)/.dev-ready: requirements-dev.lock $(VENV)/.run-ready
-	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --require-hashes --no-deps -r requirements-dev.lock
 	@touch $@

@@ -54,9 +54,9 @@ def embedder() -> BertModel:
     return bert
 
 
-def head(bias: float) -> torch.nn.Linear:
+def head(bias: float, width: int = 384) -> torch.nn.Linear:
     """A number for each word piece, not yet trained."""
-    layer = torch.nn.Linear(384, 1)
+    layer = torch.nn.Linear(width, 1)
     torch.nn.init.normal_(layer.weight, std=0.02)
     torch.nn.init.constant_(layer.bias, bias)
     return layer

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Vector = list[float]
+HOLD_SECONDS = 20  # that a part waits at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,8 @@ class ScriptedReply:
 
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
+    finish: Literal["stop", "length", "content_filter", "error"] = "stop"
+    error: dict[str, Any] | None = None  # an error object after the words
 
 
 Say = Callable[[dict[str, Any]], ScriptedReply]  # from the request's body
@@ -81,6 +84,7 @@ class Step:
     code: str = "scripted"  # in OpenAI's errors
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None  # in place of the right one
+    content_type: str = "application/json"  # of that body
     delay: float = 0  # seconds before the first byte
     drip: float = 0  # seconds before each hundredth part of the body
     ending: Literal["whole", "cut", "reset"] = "whole"
@@ -88,6 +92,11 @@ class Step:
     shuffled: bool = False  # OpenAI's rows in another order, each with its right index
     plain: bool = False  # an OpenAI-like server that knows no base64
     say: Say | None = None  # what a chat model answers to a request; otherwise nothing
+    refuses: tuple[str, ...] = ()  # parameters that this endpoint's model does not take
+    doubled: bool = False  # every piece of a streamed text twice
+    signs: Literal["all", "finish", "done", "none"] = "all"  # how a stream says that it is over
+    counted: bool = True  # whether the answer says how many tokens it took
+    hold: threading.Event | None = None  # the second half of the parts waits for it, and never comes without it
 
 
 NORMAL = Step()
@@ -105,8 +114,8 @@ class Reply:
 class Complaint(Exception):
     """A request that the provider itself would turn down."""
 
-    def __init__(self, status: int, code: str) -> None:
-        self.status, self.code = status, code
+    def __init__(self, status: int, code: str, param: str | None = None, message: str = "") -> None:
+        self.status, self.code, self.param, self.message = status, code, param, message
         super().__init__(status, code)
 
 
@@ -164,42 +173,135 @@ def cohere_embed(received: Received, step: Step) -> Reply:
     return Reply(parts=(_json({"id": "1", "embeddings": {"float": vectors}, "texts": texts}),))
 
 
-def chat_completions(received: Received, step: Step) -> Reply:
-    """POST /v1/chat/completions, streamed or not."""
+def _scripted_reply(received: Received, step: Step) -> ScriptedReply:
+    """What the scripted model says, if the endpoint takes the request."""
     if not received.key:
         raise Complaint(401, "invalid_api_key")
-    scripted_reply = step.say(received.body) if step.say else ScriptedReply()
+    for name in step.refuses:
+        if name in received.body:
+            instead = " Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
+            message = f"Unsupported parameter: '{name}' is not supported with this model.{instead}"
+            raise Complaint(400, "unsupported_parameter", name, message)
+    return step.say(received.body) if step.say else ScriptedReply()
+
+
+def _pieces(scripted_reply: ScriptedReply, step: Step) -> list[str]:
+    pieces = re.findall(r"[\s\S]{1,7}", scripted_reply.text)
+    return [piece for piece in pieces for _ in range(2)] if step.doubled else pieces
+
+
+def chat_completions(received: Received, step: Step) -> Reply:
+    """POST /v1/chat/completions, streamed or not."""
+    scripted_reply = _scripted_reply(received, step)
     calls = [
         {"index": place, "id": f"call_{place}_{abs(hash(arguments))}", "type": "function"}
         | {"function": {"name": name, "arguments": arguments}}
         for place, (name, arguments) in enumerate(scripted_reply.calls)
     ]
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-    finish = "tool_calls" if calls else "stop"
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15} if step.counted else None
+    finish = "tool_calls" if calls and scripted_reply.finish == "stop" else scripted_reply.finish
     common = {"id": "chatcmpl-1", "created": 1, "model": received.body.get("model")}
     if not received.body.get("stream"):
         message = {"role": "assistant", "content": scripted_reply.text or None} | (
             {"tool_calls": calls} if calls else {}
         )
         choice = {"index": 0, "message": message, "finish_reason": finish}
-        return Reply(parts=(_json({**common, "object": "chat.completion", "choices": [choice], "usage": usage}),))
+        whole = {**common, "object": "chat.completion", "choices": [choice], "usage": usage}
+        return Reply(parts=(_json(whole | ({"error": scripted_reply.error} if scripted_reply.error else {})),))
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": piece} for piece in re.findall(r"[\s\S]{1,7}", scripted_reply.text)]
+    deltas += [{"content": piece} for piece in _pieces(scripted_reply, step)]
     deltas += [{"tool_calls": [call]} for call in calls]
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {**common, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
         for delta in deltas
     ]
-    last = {"index": 0, "delta": {}, "finish_reason": finish}
+    if scripted_reply.error:
+        chunks.append({"error": scripted_reply.error})
+    last = {"index": 0, "delta": {}, "finish_reason": finish if step.signs in ("all", "finish") else None}
     chunks.append({**common, "object": "chat.completion.chunk", "choices": [last], "usage": usage})
     events = [b"data: " + _json(chunk) + b"\n\n" for chunk in chunks]
-    return Reply(parts=(*events, b"data: [DONE]\n\n"), content_type="text/event-stream")
+    done = [b"data: [DONE]\n\n"] if step.signs in ("all", "done") else []
+    return Reply(parts=(*events, *done), content_type="text/event-stream")
+
+
+def responses(received: Received, step: Step) -> Reply:
+    """POST /v1/responses, streamed or not."""
+    scripted_reply = _scripted_reply(received, step)
+    whole = _whole_response(scripted_reply, step, received.body.get("model"))
+    if not received.body.get("stream"):
+        return Reply(parts=(_json(whole),))
+    events = _response_events(scripted_reply, step, whole)
+    lines = [
+        f"event: {event['type']}\n".encode() + b"data: " + _json({**event, "sequence_number": number}) + b"\n\n"
+        for number, event in enumerate(events)
+    ]
+    return Reply(parts=tuple(lines), content_type="text/event-stream")
+
+
+def _whole_response(scripted_reply: ScriptedReply, step: Step, model: object) -> dict[str, Any]:
+    output: list[dict[str, Any]] = []
+    if scripted_reply.text:
+        part = {"type": "output_text", "text": scripted_reply.text, "annotations": []}
+        output.append({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]})
+    output += [
+        {"id": f"fc_{place}", "type": "function_call", "status": "completed"}
+        | {"call_id": f"call_{place}_{abs(hash(arguments))}", "name": name, "arguments": arguments}
+        for place, (name, arguments) in enumerate(scripted_reply.calls)
+    ]
+    status = {"stop": "completed", "error": "failed"}.get(scripted_reply.finish, "incomplete")
+    why = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(scripted_reply.finish)
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": model,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "output": output,
+        "status": status,
+        "incomplete_details": {"reason": why} if why else None,
+        "usage": usage if step.counted else None,
+        "error": {"code": "server_error", "message": "scripted"} if status == "failed" else scripted_reply.error,
+    }
+
+
+def _response_events(scripted_reply: ScriptedReply, step: Step, whole: dict[str, Any]) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {**whole, "output": [], "status": "in_progress", "error": None}}
+    ]
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    events += [
+        {"type": "response.output_text.delta", "delta": piece, "logprobs": [], **place}
+        for piece in _pieces(scripted_reply, step)
+    ]
+    events += [
+        {"type": "response.output_item.done", "output_index": index, "item": item}
+        for index, item in enumerate(whole["output"])
+    ]
+    if scripted_reply.error:
+        events.append({"type": "error", "param": None, **scripted_reply.error})
+    elif step.signs in ("all", "finish"):
+        events.append({"type": f"response.{whole['status']}", "response": whole})
+    return events
+
+
+def models(received: Received, step: Step) -> Reply:
+    """GET /v1/models."""
+    if not received.key:
+        raise Complaint(401, "invalid_api_key")
+    rows = [{"id": name, "object": "model", "created": 1, "owned_by": "tests"} for name in ("scripted-model", "other")]
+    return Reply(parts=(_json({"object": "list", "data": rows}),))
 
 
 Endpoint = Callable[[Received, Step], Reply]
 ENDPOINTS: dict[str, Endpoint] = {
     "/v1/embeddings": openai_embeddings,
     "/v1/chat/completions": chat_completions,
+    "/v1/responses": responses,
+    "/v1/models": models,
     "/v2/embed": cohere_embed,
 }
 
@@ -212,9 +314,11 @@ def _json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def _problem(received: Received, status: int, code: str) -> Reply:
-    error_text = f"scripted trouble with the key {received.key}"
-    openai_like = {"error": {"message": error_text, "type": "scripted", "param": None, "code": code}}
+def _problem(received: Received, complaint: Complaint) -> Reply:
+    status, error_text = complaint.status, f"{complaint.message} scripted trouble with the key {received.key}"
+    openai_like = {
+        "error": {"message": error_text, "type": "scripted", "param": complaint.param, "code": complaint.code}
+    }
     return Reply(status=status, parts=(_json({**openai_like, "message": error_text}),))
 
 
@@ -225,7 +329,7 @@ class FakeAI:
         self.url = ""
         self.received: list[Received] = []
         self.most_at_once = 0
-        self._at_once = 0
+        self.at_once = 0
         self._script: deque[Step] = deque()
         self._otherwise = NORMAL
 
@@ -249,12 +353,12 @@ class FakeAI:
         received = await _read(reader)
         self.received.append(received)
         step = self._script.popleft() if self._script else self._otherwise
-        self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             return await _answer(writer, received, step)
         finally:
-            self._at_once -= 1
+            self.at_once -= 1
 
 
 async def _answer(writer: asyncio.StreamWriter, received: Received, step: Step) -> bool:
@@ -269,13 +373,13 @@ async def _answer(writer: asyncio.StreamWriter, received: Received, step: Step) 
 def _reply(received: Received, step: Step) -> Reply:
     endpoint = ENDPOINTS.get(received.path)
     if step.body is not None:
-        return Reply(status=step.status, parts=(step.body,))
+        return Reply(status=step.status, parts=(step.body,), content_type=step.content_type)
     if step.status != 200 or endpoint is None:
-        return _problem(received, step.status if endpoint else 404, step.code)
+        return _problem(received, Complaint(step.status if endpoint else 404, step.code))
     try:
         return endpoint(received, step)
     except Complaint as complaint:
-        return _problem(received, complaint.status, complaint.code)
+        return _problem(received, complaint)
 
 
 async def _read(reader: asyncio.StreamReader) -> Received:
@@ -292,6 +396,14 @@ async def _write(writer: asyncio.StreamWriter, reply: Reply, step: Step) -> None
     lines = [f"HTTP/1.1 {reply.status} Scripted", f"content-type: {reply.content_type}", sized]
     lines += [f"{name}: {value}" for name, value in step.headers.items()]
     writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+    if step.hold is not None:
+        first_half = b"".join(map(_chunk, reply.parts[: len(reply.parts) // 2]))
+        writer.write(first_half)
+        await writer.drain()
+        if not await asyncio.to_thread(step.hold.wait, HOLD_SECONDS):
+            _reset(writer)
+            return
+        whole = whole[len(first_half) :]
     body_part = whole[: len(whole) // 2] if step.ending == "cut" else whole
     piece = len(body_part) // 100 + 1 if step.drip else len(body_part) or 1
     for start in range(0, len(body_part), piece):

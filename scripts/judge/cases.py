@@ -13,23 +13,23 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from judge.rows import Row
+from judge.rows import GROUND, Row
 from row_files import write
 
 from lectern.evals.grounding import load_grounding
-from lectern.grounding.claims import read_claim, units_of
+from lectern.grounding.claims import Claim, read_claim, units_of
 from lectern.grounding.evidence import evidence_for
 from lectern.grounding.judge import decodable
 from lectern.text.plain import unattributed
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED, GOLDEN = ROOT.parent / "shared" / "data", ROOT / "examples" / "golden" / "judge"
-GROUND = ("ground-wice", "ground-fm2", "ground-halueval")
+TEACHER_WORDS = 300  # of evidence; the teacher reads more than the network that it teaches
 
 
 class Stated(NamedTuple):
@@ -42,11 +42,22 @@ class Stated(NamedTuple):
     part: str = ""
     true: bool = True
 
-    def row(self) -> Row:
-        """As the network reads it."""
-        claim = read_claim(self.text)
-        evidence = evidence_for(claim, [unit for passage in self.passages for unit in units_of(passage)])
-        return Row(claim.text, evidence, int(self.true), self.kind, self.group, self.part)
+    origin: str = ""
+
+    def row(self, teacher_words: int = TEACHER_WORDS) -> Row:
+        """As the network reads it, and the evidence that its teacher reads."""
+        claim, units = read_claim(self.text), [unit for passage in self.passages for unit in units_of(passage)]
+        row = row_of(claim, units, int(self.true), self.kind, self.group, self.part, teacher_words=teacher_words)
+        return row._replace(origin=read_claim(self.origin).text if self.origin else "")
+
+
+def row_of(
+    claim: Claim, units: Sequence[Claim], true: int, kind: str, *place: str, teacher_words: int = TEACHER_WORDS
+) -> Row:
+    """A claim with its evidence; `place` is group and part. Without teacher's words it reads what the network reads."""
+    evidence = evidence_for(claim, units)
+    long = evidence_for(claim, units, teacher_words) if teacher_words else evidence
+    return Row(claim.text, evidence, true, kind, *place, long="" if long == evidence else long)
 
 
 def stated(text: str) -> str:
@@ -61,7 +72,7 @@ def written_cases() -> Iterator[Stated]:
         passages, group, part = (passage_of(pairs),), pairs["_id"], str(pairs["round"])
         for true, false, kind in pairs["pairs"]:
             yield Stated(stated(true), passages, "true", group, part)
-            yield Stated(stated(false), passages, kind, group, part, true=False)
+            yield Stated(stated(false), passages, kind, group, part, true=False, origin=stated(true))
 
 
 def passage_of(place: dict[str, str | int]) -> str:
@@ -70,7 +81,7 @@ def passage_of(place: dict[str, str | int]) -> str:
     text = corpus(name)[document] if name.startswith("qa-") else document_text(SHARED / document)
     start, end = int(place["start"]), int(place["end"])
     if not name.startswith("qa-"):
-        return text[start:end].strip()
+        return text[start:end].strip().replace("\r\n", "\n")  # as the reader of books leaves them
     return text if (start, end) == (0, len(text)) else re.sub(r"(?<=[.!?])\s+", " ", text[start:end])
 
 

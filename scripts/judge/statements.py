@@ -150,7 +150,7 @@ def about(passage: str, seed: int) -> Iterator[Stated]:
 def _with_falsehoods(text: str, passage: str, kind: str, r: Random) -> Iterator[Stated]:
     yield Stated(text, (passage,), kind)
     for false_kind, false in falsehoods(text, passage[:MOST], r):
-        yield Stated(false, (passage,), false_kind, true=False)
+        yield Stated(false, (passage,), false_kind, true=False, origin=text)
 
 
 def answered() -> Iterator[Stated]:
@@ -287,7 +287,7 @@ def _untold(lesson: str) -> str:
 
 
 def _body(file: Path) -> str:
-    return FRONT.sub("", document_text(file), count=1)
+    return FRONT.sub("", document_text(file).replace("\r\n", "\n"), count=1)
 
 
 def _queries(name: str) -> list[dict[str, Any]]:
@@ -299,8 +299,8 @@ def synthetic(most: int | None) -> Iterator[Row]:
     texts = list(passages())
     Random(1).shuffle(texts)
     for seed, text in enumerate(texts[:most]):
-        yield from (statement.row() for statement in about(text, seed))
-    yield from (statement.row() for statement in list(answered())[:most])
+        yield from (statement.row(teacher_words=0) for statement in about(text, seed))
+    yield from (statement.row(teacher_words=0) for statement in list(answered())[:most])
 
 
 def main() -> None:
@@ -308,7 +308,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     most = int(sys.argv[2]) if len(sys.argv) > 2 else None
     print("synthetic", write(folder / "synthetic.jsonl.gz", synthetic(most)))
-    harvested_rows = (statement.row() for number, statement in enumerate(harvested()) if most is None or number < most)
+    kept = (statement for number, statement in enumerate(harvested()) if most is None or number < most)
+    harvested_rows = (statement.row(teacher_words=0) for statement in kept)
     print("harvested", write(folder / "harvested.jsonl.gz", harvested_rows))
 
 

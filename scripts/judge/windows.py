@@ -52,7 +52,7 @@ def passages() -> Iterator[str]:
     for root in BOOKS:
         for file in sorted((SHARED / root).rglob("*.md*")):
             if "summary" not in file.name and "uiz" not in file.name:
-                yield from windows_of(document_text(file))
+                yield from windows_of(document_text(file).replace("\r\n", "\n"))
     for name in CORPORA:
         for text in corpus(f"qa-{name}").values():
             plain = text

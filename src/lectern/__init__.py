@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         Entered,
         EvidenceFound,
         Exchange,
+        Judged,
         Refusal,
         Replied,
         Reply,
@@ -80,7 +81,7 @@ _MODULE_OF = {
     "lectern.domain.evidence": "ConfidenceMetrics Findings Hit",
     "lectern.domain.jobs": "Finished IngestionJob LessonsIndexed Planned",
     "lectern.domain.replies": (
-        "Answer Citation Delta Entered EvidenceFound Exchange Refusal Replied Reply ReplyEvent Statement"
+        "Answer Citation Delta Entered EvidenceFound Exchange Judged Refusal Replied Reply ReplyEvent Statement"
     ),
     "lectern.domain.scope": "Scope",
 }

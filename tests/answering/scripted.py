@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from lectern.answering.instructions import JUDGING
 from lectern.app.lectern import Lectern
 from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.domain.replies import Replied, Reply
-from tests.fakeai import FakeAI
+from tests.fakeai import FakeAI, Say, ScriptedReply
 
 KEY = "sk-canary-51d0c7b2e94f4a6b8c3d2e1f0a9b8c7d"
 LESSONS = {
@@ -54,18 +55,32 @@ def write_book(folder: Path, lessons: dict[str, str] | None = None) -> Path:
 
 
 @asynccontextmanager
-async def open_scripted(tmp_path: Path, ai: FakeAI, lessons: dict[str, str] | None = None) -> AsyncIterator[Lectern]:
-    """Lectern on the book, its answers from the scripted model."""
+async def open_scripted(
+    tmp_path: Path, ai: FakeAI, lessons: dict[str, str] | None = None, **options: Any
+) -> AsyncIterator[Lectern]:
+    """Lectern on the book, its answers from the scripted model; options are settings."""
     settings = Settings(
         home=tmp_path / "home",
         OPENAI_API_KEY=KEY,  # type: ignore[call-arg]  # settings are named as their variables
         OPENAI_BASE_URL=f"{ai.url}/v1",
         OPENAI_MODEL="scripted-model",
+        **options,
     )
     async with open_lectern(settings) as lectern:
         await lectern.ingest(write_book(tmp_path / "robots", lessons), book="robots")
         ai.received.clear()
         yield lectern
+
+
+def is_judging(body: dict[str, Any]) -> bool:
+    """Whether a request asks the model as judge."""
+    return body["messages"][0]["content"] == JUDGING
+
+
+def drafting(draft: str, *verdicts: dict[str, Any]) -> Say:
+    """A model that writes this draft, and as judge gives these verdicts."""
+    verdicts_text = json.dumps({"claims": [{"claim": number, **row} for number, row in enumerate(verdicts, start=1)]})
+    return lambda body: ScriptedReply(text=verdicts_text if is_judging(body) else draft)
 
 
 def chats(ai: FakeAI) -> list[dict[str, Any]]:

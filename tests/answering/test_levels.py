@@ -14,7 +14,7 @@ from lectern.app.lectern import Lectern
 from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.confidence.policies import level_of, policy_for
-from lectern.domain.evidence import ConfidenceMetrics, Hit
+from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.domain.replies import Answer, Delta, Refusal, Replied, Reply
 from tests.answering.scripted import write_book
 
@@ -27,6 +27,10 @@ class Sure:
 
     confidence: float
     floor: float | None = None
+
+    def ceiling(self, level: ConfidenceLevel) -> float:
+        """As of a calibrated policy."""
+        return {"high": 1.0, "medium": 0.8499, "low": 0.7499, "insufficient": 0.5999}[level]
 
     def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
         """The evidence's own metrics, but for the decision."""

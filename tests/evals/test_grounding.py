@@ -32,7 +32,7 @@ class Oracle:
 
     async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
         """Its verdict."""
-        verdict: Verdict = "supported" if "yes" in sentence else "contradicted"
+        verdict: Verdict = "supported" if "yes" in sentence else "doubtful"
         return Judgement(verdict=verdict, support=float("yes" in sentence))
 
 
@@ -93,7 +93,7 @@ async def test_pairs_are_counted_by_kind(tmp_path: Path) -> None:
 
     assert kinds["verbatim"]["supported"] == 1.0
     assert kinds["swap"]["supported"] == 1.0
-    assert kinds["falsified"] | {"n": 2, "supported": 0.5, "contradicted": 0.5} == kinds["falsified"]
+    assert kinds["falsified"] | {"n": 2, "supported": 0.5, "doubtful": 0.5} == kinds["falsified"]
 
 
 def test_word_coverage_counts_telling_stems(tmp_path: Path) -> None:

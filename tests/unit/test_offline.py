@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lectern.answering.instructions import NOT_COVERED
 from lectern.answering.offline.writer import MAX_REPLY_WORDS, OfflineWriter
 from lectern.confidence.requirements import asks_for_code
 from lectern.models.local.answer_locator import LocalAnswerLocator
@@ -172,12 +173,12 @@ async def test_a_reply_stays_within_its_budget() -> None:
 
 
 async def test_where_nothing_fits_nothing_is_said() -> None:
-    """Passages that share neither words nor meaning with a question give an empty draft, and so do none."""
+    """Passages that share neither words nor meaning with a question give the word for that, and so do none."""
     passage = Passage(number=1, text="Yeast eats the sugar in the dough, and the gas lets the bread rise.")
 
-    assert await WRITER.write("Who won the chess championship?", [passage]) == ""
-    assert await WRITER.write("Who won the chess championship?", []) == ""
-    assert await WRITER.write("What lets bread rise?", [passage]) != ""
+    assert await WRITER.write("Who won the chess championship?", [passage]) == NOT_COVERED
+    assert await WRITER.write("Who won the chess championship?", []) == NOT_COVERED
+    assert await WRITER.write("What lets bread rise?", [passage]) != NOT_COVERED
 
 
 async def test_a_price_is_told_or_nothing() -> None:
@@ -188,10 +189,10 @@ async def test_a_price_is_told_or_nothing() -> None:
     formula = Passage(number=3, text="For the Orin NX the sum is $6+3 = 9$ numbers.")
     market = Passage(number=4, text="Robots of this kind are sold for 20,000 dollars or more.")
 
-    assert await WRITER.write("How much does the Orin NX cost?", [sheet, formula]) == ""
+    assert await WRITER.write("How much does the Orin NX cost?", [sheet, formula]) == NOT_COVERED
     assert "699 dollars" in await WRITER.write("How much does the Orin NX cost?", [sheet, bill])
     assert "16 GB" in await WRITER.write("How much memory does the Orin NX have?", [sheet])
-    assert await WRITER.write("price of the H1 robot", [market]) == ""
+    assert await WRITER.write("price of the H1 robot", [market]) == NOT_COVERED
     assert "20,000" in await WRITER.write("price of robots of this kind", [market])
 
 
@@ -220,7 +221,7 @@ async def test_entries_of_a_table_of_contents_are_no_answers() -> None:
         text="[Preface](preface.md)\n\n- [Oxalic acid](oxalic.md)\n- [Formic acid](formic.md)\n",
     )
     assert quotes_of(contents.text) == []
-    assert await WRITER.write("What is oxalic acid?", [contents]) == ""
+    assert await WRITER.write("What is oxalic acid?", [contents]) == NOT_COVERED
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ async def test_a_measure_is_told_or_nothing(question: str, expected: str) -> Non
     sheet = Passage(number=1, text="The H1 robot has 19 joints, a 5G modem, walks at 3.3 m/s and runs for 2 hours.")
     brother = Passage(number=3, text="The G1 robot is 1.3 m tall and weighs 35 kg.")
 
-    assert await WRITER.write(question, [sheet, brother]) == ""
+    assert await WRITER.write(question, [sheet, brother]) == NOT_COVERED
     assert "[2]" in await WRITER.write(question, [sheet, brother, Passage(number=2, text=expected)])
 
 
@@ -356,7 +357,7 @@ async def test_every_piece_stands_in_the_passage_it_cites(question: str, texts: 
     passages = [Passage(number=number, text=text) for number, text in enumerate(texts, start=1)]
     reply = await OfflineWriter(WordEmbedder(), LocalAnswerLocator()).write(question, passages)
 
-    assert re.sub(r"\s*\[\d+\]\s*$", "", reply) != reply or reply == ""
+    assert re.sub(r"\s*\[\d+\]\s*$", "", reply) != reply or reply == NOT_COVERED
     for text, number in pieces(reply):
         assert text in evenly(texts[number - 1])
 

@@ -315,3 +315,18 @@ def test_blocks_keep_their_lines() -> None:
 
     assert isinstance(block, Block)
     assert [passage[line.start : line.end] for line in block.lines] == ["the *first* words", "and the others"]
+
+
+@pytest.mark.parametrize("table", ["|---|---|\n|---|---|", "|---|---|\n|---|---|\n| a | b |"])
+def test_rules_are_no_header(table: str) -> None:
+    """A table that begins with two rules has no header, and can be read all the same."""
+    assert [(piece.text, piece.head) for piece in read(table)] == [("a | b", "")] * ("a" in table)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n```", "\n```\n"])
+@pytest.mark.parametrize("sign", ["", "> "])
+def test_a_listing_has_all_its_lines_whatever_ends_it(sign: str, end: str) -> None:
+    """Also the last one of a listing that nothing closes."""
+    [listing] = read(f"{sign}```\n{sign}x = 1\n{sign}y = 2" + end.replace("\n```", f"\n{sign}```"))
+
+    assert listing.text == "x = 1\ny = 2"

@@ -16,7 +16,7 @@ METHODS = (
 EXPORTS = """
 Answer BadInput BadManifest BookNotFound Busy Cancelled Citation ConfidenceMetrics ConfigError Conflict Delta Entered
 EvidenceFound Exchange Findings Finished Forbidden Hit InUse IndexDamaged IndexMismatch IngestionJob JobCancelled
-JobFailed Lectern LecternError LessonsIndexed ModelDamaged Overloaded Planned ProviderError ProviderRefused
+JobFailed Judged Lectern LecternError LessonsIndexed ModelDamaged Overloaded Planned ProviderError ProviderRefused
 ProviderTimeout RateLimited Refusal RemoteLectern Replied Reply ReplyEvent Scope Settings SourceError Statement
 StoreUnavailable TooMany Unauthorised UnknownBook UnknownJob UnknownLesson UnknownThread WrongBook __version__ connect
 open_lectern views

@@ -56,7 +56,18 @@ ACCOUNT = Account(
 ANSWER = Answer(
     text="You need Python 3.11 or higher. [1]",
     citations=(citation(1, HIT, "ensure you have Python 3.11 or higher"),),
-    statements=(Statement(text="You need…", citations=(1,), verdict="supported", support=0.9),),
+    statements=(
+        Statement(
+            text="You need Python 3.11 or higher. [1]",
+            start=0,
+            end=35,
+            citations=(1,),
+            verdict="supported",
+            support=0.9,
+            evidence="ensure you have Python 3.11 or higher",
+            chunk_id=PREREQUISITES.id,
+        ),
+    ),
     considered=(),
     removed=Removals(),
     account=ACCOUNT,

@@ -1,19 +1,20 @@
 """The answering flow: screen the question, make it standalone, try the outline, retrieve, measure the evidence, draft,
-and check the draft sentence by sentence. Weak evidence leads to a refusal without a draft. Only checked sentences are
-sent. A draft without a supported sentence becomes a refusal."""
+and judge the claims of the draft. Weak evidence leads to a refusal without a draft. The draft is sent as it comes;
+verdicts follow, then the reply. A draft whose claims do not rest on the passages becomes a refusal."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from lectern.answering.checking import Checker
+from lectern.answering.checking import Checking, finish, level_cap, sent_statement
+from lectern.answering.confidential import Confidential
 from lectern.answering.desk import Library, TurnDesk
+from lectern.answering.draft import Draft
 from lectern.answering.followups import depends_on_history, distinctive_stems, standalone_by_rules
-from lectern.answering.outgoing import Confidential
 from lectern.answering.outline_answers import outline_answer
 from lectern.answering.refusals import refuse
 from lectern.answering.screening import screen
@@ -25,9 +26,11 @@ from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.replies import (
     Account,
     Answer,
+    CutReason,
     Delta,
     Entered,
     EvidenceFound,
+    Judged,
     NearestLesson,
     Question,
     Refusal,
@@ -40,8 +43,11 @@ from lectern.domain.replies import (
     Timings,
 )
 from lectern.domain.scope import SearchQuery
-from lectern.ports.answering import Answerer, Assignment, Judge, Usage
+from lectern.ports.answering import Answerer, Assignment, Cut, Judge, ModelJudge, Usage
+from lectern.text.pieces import read
 from lectern.text.words import stems
+
+JUDGING_SHARE = 0.9  # of the seconds that are left, for a language model as judge; the rest is for the reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,9 @@ class AnsweringRules:
     disclaimer: str
     top_k: int = 5
     threshold: float | None = None  # the lowest cosine of a passage; None: the policy's floor
+    reading_passages: int = 0  # how many passages the answerer gets, if the request names no number; 0: `top_k`
+    reading_tokens: int = 6_000  # about how many tokens these passages may have
+    hide_doubtful: bool = False
     budget: float = 60.0  # seconds of a turn
 
 
@@ -62,6 +71,7 @@ class AskDeps:
     library: Library
     answerer: Answerer
     judge: Judge
+    model_judge: ModelJudge | None  # asked about claims that the local judge leaves unconfirmed
     policy: PolicyOf
     answerability: Answerability | None  # where the answerer cannot tell by itself that passages do not answer
     confidential: Confidential
@@ -89,6 +99,7 @@ class _Turn:
         self._standalone = self._text
         self._start = time.perf_counter()
         self._tokens = 0
+        self._cut: CutReason | None = None
         threshold = question.similarity_threshold
         self._desk = TurnDesk(
             library=deps.library,
@@ -147,14 +158,17 @@ class _Turn:
 
     async def _retrieve(self) -> tuple[list[Hit], list[Hit]]:
         """The hits that confidence is measured on, and those of them that the answerer gets."""
-        query = SearchQuery(text=_searchable(self._standalone), limit=max(CONFIDENCE_HITS, self._desk.top_k))
+        reading = self._desk.top_k if self._question.top_k else max(self._deps.rules.reading_passages, self._desk.top_k)
+        query = SearchQuery(text=_searchable(self._standalone), limit=max(CONFIDENCE_HITS, 2 * reading))
         start = time.perf_counter()
         findings: Findings = await self._deps.library.search(self._question.scope, query)
         self._desk.seconds += time.perf_counter() - start
         self._language = findings.language
         floor = self._desk.floor or 0.0
-        hits = [hit for hit in findings.hits if hit.similarity >= floor][: self._desk.top_k]
-        self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), hits)
+        near = [hit for hit in findings.hits if hit.similarity >= floor]
+        hits = near[: self._desk.top_k]
+        to_read = reading_passages(near, hits, reading, self._deps.rules.reading_tokens)
+        self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), to_read)
         return list(findings.hits[:CONFIDENCE_HITS]), hits
 
     def _matches_history_only(self, hits: list[Hit]) -> bool:
@@ -181,7 +195,38 @@ class _Turn:
         )
 
     async def _draft(self, metrics: ConfidenceMetrics, hits: list[Hit]) -> AsyncGenerator[ReplyEvent, None]:
-        checker = Checker(judge=self._deps.judge, passage=self._desk.passage, confidential=self._deps.confidential)
+        draft = Draft(
+            passages=lambda: tuple(self._desk.passages.values()),
+            passage=self._desk.passage,
+            confidential=self._deps.confidential,
+            question=self._text,
+        )
+        opening = self._opening(metrics)
+        async for text in self._written(draft):
+            yield Delta(text=text if draft.text != text else opening + text)
+        if draft.is_not_covered or not draft.text.strip():
+            yield Replied(reply=await self._refuse_unsupported(metrics, hits, draft.removals))
+            return
+        numbers = draft.numbers or self._desk.passages  # an answer without markers may get any of them
+        cited = [hit for number in numbers if (hit := self._desk.passage(number)) is not None]
+        text, removals = draft.finished_text(cited)
+        checking = Checking(
+            text=text,
+            shown=draft.numbers,
+            passages=self._desk.passages,
+            judge=self._deps.judge,
+            model_seconds=lambda: self._seconds_left() * JUDGING_SHARE,
+        )
+        async with aclosing(checking.run(self._deps.model_judge)) as checked_claims:  # type: ignore[type-var]
+            async for number, checked in checked_claims:
+                if text == draft.text.strip() and not self._deps.rules.hide_doubtful:  # else it is about another text
+                    statement = sent_statement(text, checked, draft.numbers, len(opening))
+                    yield Judged(number=number, statement=statement)
+        self._tokens += checking.tokens
+        yield Replied(reply=await self._conclude(checking, metrics, hits, removals))
+
+    async def _written(self, draft: Draft) -> AsyncGenerator[str, None]:
+        """What may be sent of the draft, as it comes; all at once at the end if doubtful claims are hidden."""
         task = Assignment(
             question=self._text if not self._question.history else self._standalone,
             retrieved=self._retrieved,
@@ -189,37 +234,56 @@ class _Turn:
             desk=self._desk,
             stream=self._question.stream,
         )
-        low = metrics.confidence_level == "low"
-        opening = f"{self._deps.rules.disclaimer}\n\n" if low else ""
         async with aclosing(self._deps.answerer.write(task)) as pieces:  # type: ignore[type-var]  # a generator
             async for piece in pieces:
                 if isinstance(piece, Usage):
                     self._tokens += piece.tokens
-                elif text := await checker.feed(piece):
-                    yield Delta(text=opening + text)
-                    opening = ""
-        if text := await checker.finish():
-            yield Delta(text=opening + text)
-        reply = self._conclude(checker, metrics, hits, low=low)
-        if isinstance(reply, Refusal):
-            outside, books = await self._elsewhere()
-            reply = replace(reply, outside_scope=outside, other_books=books)
-        yield Replied(reply=reply)
+                elif isinstance(piece, Cut):
+                    self._cut = piece.reason
+                elif (text := draft.feed(piece)) and not self._deps.rules.hide_doubtful:
+                    yield text
+                if draft.is_full:
+                    self._cut = "length"
+                    break
+        if (text := draft.finish()) and not self._deps.rules.hide_doubtful:
+            yield text
 
-    def _conclude(self, checker: Checker, metrics: ConfidenceMetrics, hits: list[Hit], *, low: bool) -> Reply:
-        if not checker.supported:
-            return self._refusal("unsupported", metrics, hits, removals=checker.removals)
-        citations = checker.citations()
-        cited_ids = {citation.hit.chunk.id for citation in citations}
-        passages = list(self._desk.passages.values())
+    def _seconds_left(self) -> float:
+        """Of the turn's budget."""
+        return max(0.0, self._deps.rules.budget - (time.perf_counter() - self._start))
+
+    def _opening(self, metrics: ConfidenceMetrics) -> str:
+        """The disclaimer that opens an answer of low confidence."""
+        return f"{self._deps.rules.disclaimer}\n\n" if metrics.confidence_level == "low" else ""
+
+    async def _conclude(
+        self, checking: Checking, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals
+    ) -> Reply:
+        """The reply to a checked draft. Its level is not above what its claims bear."""
+        cap = level_cap(checking.claims, removals)
+        if cap == "insufficient":
+            return await self._refuse_unsupported(metrics, hits, removals)
+        metrics = self._remeasured(metrics).capped(cap, self._policy.ceiling(cap))
+        text = finish(checking, hide_doubtful=self._deps.rules.hide_doubtful, before=self._opening(metrics))
+        if not text.citations:
+            return await self._refuse_unsupported(metrics, hits, removals)
+        cited_ids = {citation.hit.chunk.id for citation in text.citations}
+        passages = self._desk.passages.values()
         return Answer(
-            text=f"{self._deps.rules.disclaimer}\n\n{checker.text}" if low else checker.text,
-            citations=citations,
-            statements=tuple(checker.statements),
+            text=text.text,
+            citations=text.citations,
+            statements=text.statements,
             considered=tuple(hit for hit in passages if hit.chunk.id not in cited_ids),
-            removed=checker.removals,
-            account=self._account(self._remeasured(metrics), "low_confidence" if low else "completed"),
+            removed=replace(removals, hidden=text.hidden, corrected_citations=text.corrected),
+            account=self._account(metrics, "low_confidence" if metrics.confidence_level == "low" else "completed"),
+            cut=self._cut,
         )
+
+    async def _refuse_unsupported(self, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals) -> Refusal:
+        """A refusal because the draft says that the passages do not answer, or does not rest on them."""
+        outside, books = await self._elsewhere()
+        reply = self._refusal("unsupported", metrics, hits, removals=removals)
+        return replace(reply, outside_scope=outside, other_books=books)
 
     def _remeasured(self, metrics: ConfidenceMetrics) -> ConfidenceMetrics:
         """The metrics over all retrieved passages, if the model searched again. The decision stays the same."""
@@ -272,6 +336,20 @@ class _Turn:
             state=state,
             where=self._question.scope.where,
         )
+
+
+def reading_passages(near: Sequence[Hit], best: Sequence[Hit], count: int, tokens: int) -> list[Hit]:
+    """The passages that the answerer reads: the best ones, then further ones up to a number and a size. Stubs and
+    exercises are left out of the further ones: they answer nothing."""
+    passages = list(best)
+    size = sum(hit.chunk.token_count for hit in passages)
+    for hit in near[len(best) :]:
+        if len(passages) >= count or size + hit.chunk.token_count > tokens:
+            break
+        if any(piece.states or piece.kind in ("row", "code") for piece in read(hit.chunk.text) if not piece.task):
+            passages.append(hit)
+            size += hit.chunk.token_count
+    return passages
 
 
 def _searchable(text: str) -> str:

@@ -307,7 +307,19 @@ async def outline_answer(question: str, desk: TurnDesk) -> OutlineAnswer | None:
             citations.append(citation(len(numbers), hit, ""))
         number = numbers[line.lesson.parent_doc_id]
         text = f"{line.text} [{number}]"
-        statements.append(Statement(text=text, citations=(number,), verdict="supported", support=1.0))
+        start = statements[-1].end + 1 if statements else 0
+        statements.append(
+            Statement(
+                text=text,
+                start=start,
+                end=start + len(text),
+                citations=(number,),
+                verdict="supported",
+                support=1.0,
+                evidence=line.lesson.title,
+                chunk_id=citations[number - 1].hit.chunk.id,
+            )
+        )
     if not statements:
         return None
     text = "\n".join(statement.text for statement in statements)

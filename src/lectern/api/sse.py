@@ -18,10 +18,10 @@ from lectern.conversations.runs import REVOKED, Failed, LiveRun, RunEvent
 from lectern.conversations.turns import TurnBegun, TurnStored
 from lectern.domain.errors import Cancelled, LecternError, Overloaded, Unauthorised
 from lectern.domain.keys import Caller
-from lectern.domain.replies import Delta, Entered, EvidenceFound, Replied
+from lectern.domain.replies import Delta, Entered, EvidenceFound, Judged, Replied
 from lectern.domain.threads import Run
 from lectern.ports.threads import ThreadStore, TurnLog
-from lectern.schemas.chat import ConsideredOut, MetricsOut
+from lectern.schemas.chat import ConsideredOut, MetricsOut, StatementOut
 
 PING_SECONDS = 15  # proxies close connections that are silent for longer
 SEND_TIMEOUT = 30.0  # seconds that a client may leave its buffer full
@@ -132,6 +132,8 @@ def _name_and_body(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noq
             return "sources", {"sources": sources, **confidence, "metrics": MetricsOut.of(metrics).model_dump()}
         case Delta():
             return "delta", {"text": event.text}
+        case Judged():
+            return "verdict", {"claim": event.number, **StatementOut.of(event.statement).model_dump()}
         case TurnStored():
             return "reply", dict(event.reply)
         case Failed():

@@ -281,8 +281,8 @@ class RemoteLectern:
             return values.report_from(CalibrationReportOut.model_validate(answer))
 
     async def doctor(self, *, mend: bool = False) -> AsyncIterator[Finding]:
-        """Every disagreement between index and ledger; with `mend` each is repaired. Needs a key with the right `admin`
-        for all books. The findings arrive when all books have been examined."""
+        """Every disagreement between index and ledger, and what the language model can do; with `mend` the index is
+        repaired. Needs a key with the right `admin` for all books. The findings arrive when all of it was examined."""
         from lectern.ingestion.doctor import Finding
 
         answer = await self._server.call("POST", "/doctor", body={"mend": mend}, seconds=None)

@@ -21,6 +21,7 @@ from lectern.domain.replies import (
     Delta,
     Entered,
     EvidenceFound,
+    Judged,
     LookUp,
     NearestLesson,
     Refusal,
@@ -34,7 +35,7 @@ from lectern.domain.replies import (
 from lectern.domain.threads import Message, Thread, ThreadHead, Turn
 from lectern.schemas import jobs as wire_jobs
 from lectern.schemas.books import BookOut, OutlineOut
-from lectern.schemas.chat import ChatResponse, ConsideredOut, MetricsOut, NearestLessonOut, Source
+from lectern.schemas.chat import ChatResponse, ConsideredOut, MetricsOut, NearestLessonOut, Source, StatementOut
 from lectern.schemas.scope import filter_from
 from lectern.schemas.search import Neighbour, SearchResponse, SearchResult
 from lectern.schemas.threads import ExportOut, ThreadHeadOut, ThreadOut
@@ -142,14 +143,16 @@ def reply_from(response: ChatResponse, question: str) -> Reply:
     return Answer(
         text=response.response,
         citations=tuple(_citation(source, response.book_id) for source in response.sources),
-        statements=tuple(
-            Statement(text=row.text, citations=tuple(row.citations), verdict=row.verdict, support=row.support)
-            for row in response.statements
-        ),
+        statements=tuple(_statement(row) for row in response.statements),
         considered=considered,
         removed=removals,
         account=account,
+        cut=response.cut,
     )
+
+
+def _statement(row: StatementOut) -> Statement:
+    return Statement(**{**row.model_dump(), "citations": tuple(row.citations)})
 
 
 def _account(response: ChatResponse, question: str) -> Account:
@@ -219,6 +222,8 @@ def reply_event_from(name: str, body: dict[str, Any], question: str, book_id: st
             return EvidenceFound(hits=hits, metrics=metrics)
         case "delta":
             return Delta(text=body["text"])
+        case "verdict":
+            return Judged(number=body["claim"], statement=_statement(StatementOut.model_validate(body)))
         case "reply":
             return Replied(reply=reply_from(ChatResponse.model_validate(body), question))
         case _:

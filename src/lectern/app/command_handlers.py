@@ -289,8 +289,9 @@ def _key_line(key: Key) -> Line:
 async def _chat(lectern: Lectern, command: commands.Chat) -> AsyncIterator[Line]:
     from lectern.conversations.runs import Failed
     from lectern.conversations.turns import TurnRequest, TurnStored
-    from lectern.domain.replies import Delta
+    from lectern.domain.replies import Delta, Judged
     from lectern.domain.threads import LOCAL_OWNER, checked_id
+    from lectern.schemas.chat import StatementOut
 
     request = TurnRequest(
         owner=LOCAL_OWNER,
@@ -308,6 +309,9 @@ async def _chat(lectern: Lectern, command: commands.Chat) -> AsyncIterator[Line]
             match event:
                 case Delta():
                     yield {"kind": "delta", "text": event.text}
+                case Judged():
+                    statement = StatementOut.of(event.statement).model_dump()
+                    yield {"kind": "verdict", "claim": event.number, "statement": statement}
                 case TurnStored():
                     yield {"kind": "reply", "reply": dict(event.reply)}
                 case Failed():

@@ -91,7 +91,7 @@ class Calibrate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doctor:
-    """Every disagreement between index and ledger, a line each."""
+    """Every disagreement between index and ledger, and what the language model can do, a line each."""
 
     mend: bool = False
 

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.answering.ask import AnsweringRules, AskDeps
+from lectern.answering.confidential import Confidential
 from lectern.answering.desk import Library
-from lectern.answering.instructions import INSTRUCTIONS, REWRITING, SUMMARISING
+from lectern.answering.instructions import INSTRUCTIONS, JUDGING, NOT_COVERED, REWRITING, SUMMARISING
 from lectern.answering.offline.writer import MODEL_NAME, OfflineWriter
-from lectern.answering.outgoing import Confidential
 from lectern.answering.suggestions import PolicyOf
 from lectern.app.collections import OpenCollections
 from lectern.app.home import Home
@@ -39,6 +40,11 @@ from lectern.store.ledger import SqlLedger
 from lectern.store.locks import SqlBookLocks
 from lectern.store.vectors import SqlVectorCache
 
+if TYPE_CHECKING:
+    from lectern.models.endpoint import Api, Endpoint
+    from lectern.models.endpoint_check import EndpointCheck
+
+READING_PASSAGES = 10  # that a language model gets, if a request names no number
 MIN_KEY_LENGTH = 40
 WARM_UP_SENTENCE = "The lamp is lit at nine."
 WARM_UP_PASSAGE = "In the evening, at nine, somebody lights the lamp."
@@ -132,6 +138,7 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, stack
         library=library,
         answerer=answerer,
         judge=LocalJudge(LocalEntailment()),
+        model_judge=None if quoting or settings.judge == "local" else answerer.as_judge(JUDGING),
         policy=policy,
         # a language model reads the passages itself; the policies of the design documents stay as they are
         answerability=Answerability(locator) if quoting and settings.confidence == "calibrated" else None,
@@ -139,12 +146,16 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, stack
             [answerer.instructions],
             [secret.get_secret_value() for secret in secrets if secret is not None],
             public_text=INSTRUCTIONS,
+            signs=[NOT_COVERED],
         ),
         rules=AnsweringRules(
             refusal=settings.refusal,
             disclaimer=settings.disclaimer,
             top_k=settings.top_k,
             threshold=settings.score_threshold,
+            reading_passages=0 if quoting else READING_PASSAGES,
+            reading_tokens=settings.reading_tokens,
+            hide_doubtful=settings.doubtful == "hide",
             budget=settings.turn_budget,
         ),
     )
@@ -160,26 +171,54 @@ async def load_models(deps: AskDeps, embedder: Embedder) -> None:
 
 
 def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitStack) -> AgentAnswerer:
-    reachable = settings.openai_api_key is not None or settings.openai_base_url is not None
-    if settings.answerer == "offline" or (settings.answerer == "auto" and not reachable):
+    if _is_offline(settings):
         # whatever embeds the book, the offline model's sentences stay on this machine
-        return AgentAnswerer(OfflineModel(OfflineWriter(LocalEmbedder(), locator)), MODEL_NAME, _prompts(settings))
-    return _endpoint(settings, stack)
+        model = OfflineModel(OfflineWriter(LocalEmbedder(), locator))
+        return AgentAnswerer(lambda _: model, MODEL_NAME, _prompts(settings))
+    return endpoint_answerer(settings, stack)
 
 
-def _endpoint(settings: Settings, stack: AsyncExitStack) -> AgentAnswerer:
-    from agents import ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel
+def endpoint_answerer(settings: Settings, stack: AsyncExitStack) -> AgentAnswerer:
+    """The language model behind the endpoint that the settings name; the stack closes it."""
+    endpoint = _endpoint(settings, stack)
+    return AgentAnswerer(endpoint.sdk_model, endpoint.model, _prompts(settings), endpoint.settings)
 
-    from lectern.models.agent import client, is_openai
+
+async def check_endpoint(settings: Settings) -> AsyncIterator[EndpointCheck]:
+    """What the endpoint that the settings name can do; nothing if they name none."""
+    from lectern.models import endpoint_check
+
+    if _is_offline(settings):
+        return
+    async with AsyncExitStack() as stack:
+        async for check in endpoint_check.check_endpoint(_endpoint(settings, stack)):
+            yield check
+
+
+def _is_offline(settings: Settings) -> bool:
+    reachable = settings.openai_api_key is not None or settings.openai_base_url is not None
+    return settings.answerer == "offline" or (settings.answerer == "auto" and not reachable)
+
+
+def _endpoint(settings: Settings, stack: AsyncExitStack) -> Endpoint:
+    from agents import ModelSettings
+
+    from lectern.models.endpoint import Endpoint, client, is_openai
 
     openai_client = client(openai_key(settings), settings.openai_base_url, settings.turn_budget)
     stack.push_async_callback(openai_client.close)
-    kind = OpenAIResponsesModel if is_openai(settings.openai_base_url) else OpenAIChatCompletionsModel
+    official = is_openai(settings.openai_base_url)
+    api: Api = "responses" if official else "chat"
+    if settings.openai_api != "auto":
+        api = settings.openai_api
     model_settings = ModelSettings(
-        temperature=settings.temperature, max_tokens=settings.max_tokens, include_usage=True, store=False
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        include_usage=True if api == "chat" else None,
+        # the Responses API and OpenAI keep every answer for a month unless they are told not to
+        store=False if official or api == "responses" else None,
     )
-    model = kind(model=settings.openai_model, openai_client=openai_client)
-    return AgentAnswerer(model, settings.openai_model, _prompts(settings), model_settings)
+    return Endpoint(client=openai_client, model=settings.openai_model, api=api, settings=model_settings)
 
 
 def _prompts(settings: Settings) -> Prompts:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lectern.domain.errors import BadInput
+from lectern.domain.errors import BadInput, ConfigError
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
 from lectern.domain.replies import Exchange, Question, Replied, Reply, ReplyEvent, check_question
 from lectern.domain.scope import SEARCH_LIMIT, Scope, SearchMode, SearchQuery
@@ -180,11 +180,19 @@ class Lectern:
         async with self.app.ingest_deps.locks.hold(book_id):  # two calibrations at once would write the same file
             return await calibrate(source, self.app.home.calibrations, book=book_id, questions=questions)
 
-    def doctor(self, *, mend: bool = False) -> AsyncIterator[Finding]:
-        """Every disagreement between index and ledger; with `mend` each is repaired."""
-        from lectern.ingestion.doctor import examine
+    async def doctor(self, *, mend: bool = False) -> AsyncIterator[Finding]:
+        """Every disagreement between index and ledger; with `mend` each is repaired. Then what the language model can
+        do, if there is one: it is asked three short questions."""
+        from lectern.app.factories import check_endpoint
+        from lectern.ingestion.doctor import Finding, examine
 
-        return examine(self.app.ingest_deps, mend=mend)
+        async for finding in examine(self.app.ingest_deps, mend=mend):
+            yield finding
+        try:
+            async for check in check_endpoint(self.app.settings):
+                yield Finding(kind=check.name, book_id=None, detail=check.detail, severity=check.severity)
+        except ConfigError as exc:
+            yield Finding(kind="model answer", book_id=None, detail=str(exc))
 
     @property
     def threads(self) -> OwnThreads:

@@ -75,6 +75,11 @@ def _check_bars(bars: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int],
     return bars
 
 
+def _none(value: object) -> object:
+    return None if isinstance(value, str) and value.strip().lower() == "none" else value
+
+
+Temperature = Annotated[Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(_none)]
 Bars = Annotated[tuple[tuple[float, int], ...], NoDecode, BeforeValidator(_bars), AfterValidator(_check_bars)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
@@ -117,6 +122,17 @@ class Settings(BaseSettings):
         default="auto",
         description="What answers: openai, offline, or auto (openai if a key or OPENAI_BASE_URL is set, else offline).",
     )
+    judge: Literal["auto", "local", "model"] = Field(
+        default="auto",
+        description="What judges an answer's claims: local, model (the local judge first, then the language model "
+        "about what that one leaves open), or auto (model if a language model answers).",
+    )
+    doubtful: Literal["flag", "hide"] = Field(
+        default="flag", description="What happens to doubtful claims: flag, or hide (an ellipsis stands for each)."
+    )
+    reading_tokens: int = Field(
+        default=6000, ge=500, description="About how many tokens of passages a language model gets at first."
+    )
     confidence: Literal["calibrated", "thresholds", "relevance"] = Field(
         default="calibrated", description="How confidence is computed: calibrated, thresholds or relevance."
     )
@@ -125,7 +141,9 @@ class Settings(BaseSettings):
         description="Policy thresholds: the average similarity/chunks that high, medium and low need; "
         "default: 0.85/5, 0.75/3, 0.60/2.",
     )
-    temperature: float = Field(default=0.1, ge=0, le=1, description="Temperature of the language model, 0 to 1.")
+    temperature: Temperature = Field(
+        default=0.1, description="Temperature of the language model, 0 to 1, or none: then the model's own."
+    )
     max_tokens: int | None = Field(default=None, ge=1, description="Maximum tokens of an answer; default: the model's.")
     instructions: Path | None = Field(
         default=None, description="A file whose text is added to the model's instructions; it does not replace them."
@@ -204,6 +222,11 @@ class Settings(BaseSettings):
     )
     openai_base_url: str | None = Field(
         default=None, validation_alias="OPENAI_BASE_URL", description="A compatible endpoint instead of OpenAI's own."
+    )
+    openai_api: Literal["auto", "responses", "chat"] = Field(
+        default="auto",
+        description="How the language model is called: responses, chat (Chat Completions), or auto (responses at "
+        "OpenAI's own host, else chat).",
     )
     cohere_api_key: SecretStr | None = Field(
         default=None, validation_alias="COHERE_API_KEY", description="Key for Cohere."

@@ -9,7 +9,7 @@ import typer
 from lectern.app.commands import Ask
 from lectern.cli.options import Direct, Json, with_scope
 from lectern.cli.remote import run_one
-from lectern.cli.render import print_json, run_async, show_refusal, show_sources
+from lectern.cli.render import print_json, run_async, show_doubtful, show_refusal, show_sources
 from lectern.domain.scope import Scope
 
 EXIT_REFUSED = 4
@@ -47,6 +47,9 @@ def _show(reply: dict[str, Any]) -> None:
     typer.echo(reply["response"])
     if reply["should_answer"]:
         typer.echo()
+        for statement in reply["statements"]:
+            if statement["verdict"] == "doubtful":
+                show_doubtful(statement)
         show_sources(reply)
     else:
         show_refusal(reply)

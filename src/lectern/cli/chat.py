@@ -17,7 +17,7 @@ import typer
 from lectern.app.commands import Chat, ExportThread, ShowThread
 from lectern.cli.options import Direct, Json, with_scope
 from lectern.cli.remote import Run, open_runner
-from lectern.cli.render import exit_with, print_json, show_refusal, show_sources
+from lectern.cli.render import exit_with, print_json, show_doubtful, show_refusal, show_sources
 from lectern.domain.errors import BadInput, LecternError
 from lectern.domain.scope import Scope
 from lectern.domain.threads import checked_id
@@ -29,6 +29,7 @@ HELP = """\
 /filters          show the filters; /filters tier=2 level=A1,B1 sets, /filters clear removes them
 /export [FILE]    the conversation as Markdown, shown or written
 /quit             leave (or Ctrl-D)"""
+WITHDRAWN = "That draft is withdrawn: its claims do not rest on the book."
 NUMBERS = ("tier", "chapter-min", "chapter-max", "lesson")  # filters whose value is a number
 
 
@@ -74,6 +75,8 @@ class _Conversation:
         self.thread_id, self.book, self.filters = thread_id, book, filters
         self.ephemeral, self.as_json = ephemeral, as_json
         self.last: dict[str, Any] | None = None
+        self._begun = False  # text of the answer has been printed
+        self._flagged: set[int] = set()  # claims of this answer that were printed as doubtful
         self.failed = 0  # exit code of the last question or command that failed
 
     async def say_if_new(self) -> None:
@@ -86,24 +89,43 @@ class _Conversation:
 
     async def ask(self, text: str) -> None:
         """Ask one question, and print the answer as it arrives."""
+        self._begun = False
+        self._flagged.clear()
         question = Chat(
             thread_id=self.thread_id, text=text, book=self.book, filters=self.filters, ephemeral=self.ephemeral
         )
         async for line in self.run(question):
             if line["kind"] == "delta" and not self.as_json:
                 typer.echo(line["text"], nl=False)
+                self._begun = True
+            elif line["kind"] == "verdict":
+                self._note(line["claim"], line["statement"])
             elif line["kind"] == "reply":
                 self._show(line["reply"])
 
+    def _note(self, claim: int, statement: dict[str, Any]) -> None:
+        """Print a claim that turns out to be doubtful, below the answer."""
+        if statement["verdict"] == "doubtful" and not self.as_json and claim not in self._flagged:
+            if not self._flagged:
+                typer.echo("\n")
+            self._flagged.add(claim)
+            show_doubtful(statement)
+
     def _show(self, reply: dict[str, Any]) -> None:
         self.last = reply
+        begun, self._begun = self._begun, False
+        self._flagged.clear()
         if self.as_json:
             print_json(reply)
-        elif reply["should_answer"]:
+            return
+        if begun:
             typer.echo("\n")
+        elif reply["should_answer"]:  # nothing is sent before the reply if doubtful claims are hidden
+            typer.echo(f"{reply['response']}\n")
+        if reply["should_answer"]:
             show_sources(reply)
         else:
-            typer.echo(reply["response"])
+            typer.echo(f"{WITHDRAWN}\n{reply['response']}" if begun else reply["response"])
             show_refusal(reply)
 
     def sources(self, _: str) -> None:

@@ -1,8 +1,8 @@
-"""`lectern doctor`: finds and repairs differences between index and ledger."""
+"""`lectern doctor`: finds and repairs differences between index and ledger, and tries the language model."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,18 +18,24 @@ def doctor(
     direct: Direct = False,
     json: Json = False,
 ) -> None:
-    """Compare index and ledger, chunk by chunk; exit 2 if something is wrong and was not repaired."""
+    """Compare index and ledger, chunk by chunk, and try the language model if there is one; exit 2 if something is
+    wrong and was not repaired."""
     findings = run_async(run_all(Doctor(mend=mend), direct=direct))
+    of_index = [finding for finding in findings if not finding["kind"].startswith("model ")]
     if json:
         print_json(findings)
     else:
         for finding in findings:
-            where = f"{finding['book_id']}: " if finding["book_id"] else ""
-            typer.echo(f"{where}{finding['kind']}: {finding['detail']}{'  (mended)' if finding['mended'] else ''}")
-        if not findings:
+            typer.echo(_line(finding))
+        if not of_index:
             typer.echo("Index and ledger agree.")
-    unmended = [finding for finding in findings if not finding["mended"]]
-    if unmended and not mend and not json:
+    if not mend and not json and any(not finding["mended"] for finding in of_index):
         typer.echo("Run: lectern doctor --mend", err=True)
-    if unmended:
+    if any(finding["severity"] == "problem" and not finding["mended"] for finding in findings):
         raise typer.Exit(2)
+
+
+def _line(finding: dict[str, Any]) -> str:
+    where = f"{finding['book_id']}: " if finding["book_id"] else ""
+    note = "note: " if finding["severity"] == "note" else ""
+    return f"{where}{finding['kind']}: {note}{finding['detail']}{'  (mended)' if finding['mended'] else ''}"

@@ -11,6 +11,7 @@ import typer
 
 from lectern.cli.eval_answers import answers
 from lectern.cli.eval_grounding import grounding
+from lectern.cli.eval_model_answers import model_answers
 from lectern.cli.eval_refusal import refusal
 from lectern.cli.options import Json
 from lectern.cli.render import fail, print_json, run_async
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command("refusal")(refusal)
 app.command("grounding")(grounding)
+app.command("model-answers")(model_answers)
 app.command("answers")(answers)
 
 Sets = Annotated[list[Path], typer.Argument(help="Folders of question sets: queries.jsonl with a corpus or a book.")]

@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from textwrap import shorten
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -20,6 +21,7 @@ from lectern.schemas.scope import OPTIONS
 
 T = TypeVar("T")
 EXIT_INTERRUPTED = 130
+MAX_CLAIM_WIDTH = 160  # characters of a claim or of the book's words
 OPTION_OF_FIELD = {  # how a field of a request is written on a command line
     "book_id": "--book",
     **{field: f"--{option}" for option, field in OPTIONS.items()},
@@ -92,7 +94,19 @@ def show_sources(reply: dict[str, Any]) -> None:
         published = source["url"].startswith("http")
         where = source["url"] if published else f"{source['source_file']}:{source['line_start']}"
         typer.echo(f"    {where}")
-    typer.echo(f"\n{reply['confidence_level']} confidence ({reply['confidence']:.2f}) · {reply['model']}")
+    if reply.get("cut"):
+        typer.echo(f"\nThe model stopped early ({reply['cut']}): the answer is not complete.")
+    confirmed = sum(statement["verdict"] == "supported" for statement in reply["statements"])
+    claims = f" · ✓ {confirmed} of {len(reply['statements'])} claims" if reply["statements"] else ""
+    typer.echo(f"\n{reply['confidence_level']} confidence ({reply['confidence']:.2f}){claims} · {reply['model']}")
+
+
+def show_doubtful(statement: dict[str, Any]) -> None:
+    """Print a doubtful claim with what the book says."""
+    claim = shorten(" ".join(statement["text"].split()), MAX_CLAIM_WIDTH, placeholder=" …")
+    typer.echo(f"⚑ “{claim}” {statement['reason']}")
+    if statement["evidence"]:
+        typer.echo(f"  The book: “{shorten(statement['evidence'], MAX_CLAIM_WIDTH, placeholder=' …')}”")
 
 
 def show_refusal(reply: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from lectern.domain.evidence import HIGH, INSUFFICIENT_BELOW, LOW, MEDIUM, Confi
 from lectern.ports.answering import ConfidencePolicy
 
 MIN_RELEVANT_SCORE = 0.3  # the fifth design document's min_relevance_score
+GAP = 0.0001  # between the cut of a level and the highest confidence below it
 POLICIES = ("calibrated", "thresholds", "relevance")
 
 
@@ -30,6 +31,10 @@ class Calibrated:
     def floor(self) -> float | None:
         """The floor of the calibration."""
         return self.calibration.floor
+
+    def ceiling(self, level: ConfidenceLevel) -> float:
+        """The highest confidence of a level."""
+        return {"high": 1.0, "medium": HIGH - GAP, "low": MEDIUM - GAP, "insufficient": LOW - GAP}[level]
 
     def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
         """The metrics; the probability depends on `field` alone, not on `top_k` or a threshold."""
@@ -63,6 +68,11 @@ class Thresholds:
         if any(minimum.chunks < 1 for minimum in minimums):
             raise ConfigError("a level takes one chunk at least")
 
+    def ceiling(self, level: ConfidenceLevel) -> float:
+        """The highest confidence of a level."""
+        minimums = {"medium": self.high, "low": self.medium, "insufficient": self.low}
+        return minimums[level].similarity - GAP if level in minimums else 1.0
+
     def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
         """The metrics; confidence is the average similarity. With too few chunks it is just below the lowest level."""
         if not hits:
@@ -86,6 +96,10 @@ class Relevance:
 
     relevant: float = MIN_RELEVANT_SCORE
     floor: float | None = None
+
+    def ceiling(self, level: ConfidenceLevel) -> float:
+        """The highest confidence of a level. The rule itself gives no medium, so medium has no ceiling of its own."""
+        return 1.0 if level in ("high", "medium") else self.relevant - GAP
 
     def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
         """The metrics; confidence is the best similarity."""

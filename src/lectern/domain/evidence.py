@@ -11,6 +11,7 @@ from lectern.domain.chunks import Chunk, ChunkId
 from lectern.domain.scope import ChunkFilter, SearchMode
 
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
+LEVELS: tuple[ConfidenceLevel, ...] = ("insufficient", "low", "medium", "high")
 HIGH, MEDIUM, LOW = 0.85, 0.75, 0.60  # the design's cuts; below the last, evidence is insufficient
 INSUFFICIENT_BELOW = 0.5999  # the most that a refusal may claim: just under the last cut
 
@@ -78,6 +79,12 @@ class ConfidenceMetrics:
         """These metrics for a refusal, so that level, decision and number agree."""
         ceiling = min(self.confidence, INSUFFICIENT_BELOW)
         return replace(self, confidence=ceiling, confidence_level="insufficient", should_answer=False)
+
+    def capped(self, level: ConfidenceLevel, ceiling: float) -> ConfidenceMetrics:
+        """These metrics with at most this level, and a number that agrees with it."""
+        if LEVELS.index(self.confidence_level) <= LEVELS.index(level):
+            return self
+        return replace(self, confidence=min(self.confidence, ceiling), confidence_level=level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ from lectern.domain.evidence import ConfidenceMetrics, Hit
 from lectern.domain.scope import ChunkFilter, ResolvedScope, refuse_undecodable
 
 RefusalReason = Literal["no_results", "weak_evidence", "unsupported", "off_topic", "blocked", "other_book"]
-Verdict = Literal["supported", "contradicted", "unverified"]
+Verdict = Literal["supported", "unconfirmed", "doubtful"]
+CutReason = Literal["length", "content_filter"]
 ReplyState = Literal["completed", "low_confidence", "no_results"]
 TurnState = Literal["pending", "retrieving", "generating", "completed", "low_confidence", "no_results", "error"]
 MESSAGE_LENGTH = (1, 1000)  # characters after strip
@@ -36,30 +37,40 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Whether passages support a sentence."""
+    """Whether passages support a claim."""
 
     verdict: Verdict
     support: float  # 0…1: how sure it is that they do
+    evidence: str = ""  # the words of a passage that say it, or that say otherwise
+    passage: int | None = None  # the place of the passage with these words among those that were judged
+    reason: str = ""  # why the claim is doubtful, for a reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A sentence of the answer, with the sources that it cites and whether they support it."""
+    """A claim of the answer, with the sources that it cites and whether the passages support it."""
 
     text: str  # as in the answer, with markers
+    start: int  # position in the answer's text
+    end: int
     citations: tuple[int, ...]  # numbers of sources
     verdict: Verdict
     support: float
+    evidence: str = ""  # the words of a passage that say it, or that say otherwise
+    chunk_id: str | None = None  # of the passage with these words
+    reason: str = ""  # why the claim is doubtful
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removals:
-    """Counts of what was removed from a draft."""
+    """Counts of what was removed from a draft or changed in it."""
 
     invented_citations: int = 0  # markers we never issued
-    uncited: int = 0  # sentences without a source
-    contradicted: int = 0  # sentences that their sources deny
-    blocked: int = 0  # sentences that would have given away what is not the book's
+    links: int = 0  # links, images and active tags that the passages do not have
+    blocked: int = 0  # words of our instructions, and secrets
+    characters: int = 0  # control characters, lone surrogates, and what exceeds the caps
+    hidden: int = 0  # doubtful claims, if the operator hides them
+    corrected_citations: int = 0  # claims whose marker was replaced by the passage that bears them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +128,7 @@ class Answer:
     considered: tuple[Hit, ...]  # given to the answerer, not cited
     removed: Removals
     account: Account
+    cut: CutReason | None = None  # why the answer ends early
     kind: Literal["answer"] = "answer"
 
 
@@ -199,10 +211,19 @@ class EvidenceFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """More of the answer, checked."""
+    """More of the answer. Its links and secrets are filtered; its claims are judged later."""
 
     text: str
     kind: Literal["delta"] = "delta"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The verdict on a claim of the text that was sent so far. A later event with the same number replaces it."""
+
+    number: int  # of the claim, from 0
+    statement: Statement  # its positions are those in the text that was sent
+    kind: Literal["verdict"] = "verdict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,4 +234,4 @@ class Replied:
     kind: Literal["replied"] = "replied"
 
 
-ReplyEvent = Entered | EvidenceFound | Delta | Replied
+ReplyEvent = Entered | EvidenceFound | Delta | Judged | Replied

@@ -20,7 +20,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from lectern.answering.offline.writer import OfflineWriter
-from lectern.answering.outgoing import without_links
 from lectern.domain.errors import BadInput, SourceError
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Answer
@@ -35,7 +34,7 @@ from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.answering import Passage
 from lectern.reading.names import slugged
-from lectern.text.plain import unfenced, unmarked
+from lectern.text.plain import unfenced, unmarked, without_targets
 from lectern.text.words import parts_of
 
 DOCS = "docs"  # the folder of a set that holds its book
@@ -289,7 +288,7 @@ def _bare(text: str) -> str:
 
 
 def _even(text: str) -> str:
-    return " ".join(without_links(text).split())
+    return " ".join(without_targets(text).split())
 
 
 def summary(result: AnswerResult) -> dict[str, Any]:

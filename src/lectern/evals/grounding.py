@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from lectern.domain.errors import SourceError
-from lectern.domain.replies import Judgement
+from lectern.domain.replies import Judgement, Verdict
 from lectern.evals.goldfiles import line_error
 from lectern.evals.metrics import LEVEL, RESAMPLES, SEED, Interval, intervals, means
 from lectern.ports.answering import Judge
@@ -28,6 +28,7 @@ from lectern.text.words import content_stems, stems
 
 Half = Literal["fit", "report"]
 TENTHS = 10
+VERDICTS: tuple[Verdict, ...] = ("supported", "doubtful", "unconfirmed")
 DATA_FILE = "data.jsonl"  # in the folder of a set
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -146,11 +147,17 @@ async def grounding_figures(
 
 
 def _pair_figures(cases: Sequence[Case], judgements: Sequence[Judgement]) -> dict[str, Any]:
-    return {"parts": {part: _part(cases, judgements, part) for part in sorted({case.part for case in cases})}}
+    truth = np.array([case.true for case in cases], dtype=bool)
+    areas = {
+        "judge": auroc(np.array([judgement.support for judgement in judgements]), truth),
+        "word_coverage": auroc(np.array([word_coverage(case) for case in cases]), truth),
+    }
+    parts = {part: _part(cases, judgements, part) for part in sorted({case.part for case in cases})}
+    return {"parts": parts, "auroc": areas}
 
 
 def _part(cases: Sequence[Case], judgements: Sequence[Judgement], part: str) -> dict[str, Any]:
-    """The shares of supported, contradicted and unverified sentences of each kind."""
+    """The shares of supported, doubtful and unconfirmed sentences of each kind."""
     kinds: dict[str, list[str]] = defaultdict(list)
     for case, judgement in zip(cases, judgements, strict=True):
         if case.part == part:
@@ -162,7 +169,7 @@ def _part(cases: Sequence[Case], judgements: Sequence[Judgement], part: str) -> 
 
 def _shares(verdicts: Sequence[str]) -> dict[str, Any]:
     shares: dict[str, Any] = {"n": len(verdicts)}
-    for verdict in ("supported", "contradicted", "unverified"):
+    for verdict in VERDICTS:
         hits = [[float(actual == verdict)] for actual in verdicts]
         (shares[verdict],), (bounds,) = means(hits), intervals(hits)
         shares[f"{verdict}_interval"] = list(bounds)
@@ -272,8 +279,10 @@ def grounding_text(figures: Mapping[str, Any]) -> str:
     lines = [f"{figures['set']}: {figures['n']} sentences, {figures['ms']['p50']:.1f} ms each (median)"]
     if "parts" in figures:
         for part, kinds in figures["parts"].items():
-            lines.append(f"  {part:<12}{'n':>5}  supported            contradicted         unverified")
+            lines.append(f"  {part:<12}{'n':>5}  supported            doubtful             unconfirmed")
             lines += [f"    {kind:<10}{shares['n']:>5}  {_row(shares)}" for kind, shares in kinds.items()]
+        areas = figures["auroc"]
+        lines.append(f"  auroc: judge {areas['judge']:.3f}, word coverage {areas['word_coverage']:.3f}")
         return "\n".join(lines)
     lines.append(f"  figures of the {figures['reported']} that nothing was fitted on")
     for name, scored in {**figures["scores"], "better by": figures["better_by"]}.items():
@@ -292,7 +301,7 @@ def grounding_text(figures: Mapping[str, Any]) -> str:
 
 def _row(shares: Mapping[str, Any]) -> str:
     cells = []
-    for verdict in ("supported", "contradicted", "unverified"):
+    for verdict in VERDICTS:
         low, high = shares[f"{verdict}_interval"]
         cells.append(f"{shares[verdict]:.3f} ({low:.3f}-{high:.3f})")
     return "  ".join(cells)

@@ -68,16 +68,6 @@ class Claim:
         return frozenset(word.stem for word in self.content)
 
     @cached_property
-    def places(self) -> dict[str, list[int]]:
-        """The places of each content word, by stem."""
-        return _places(self.content)
-
-    @cached_property
-    def all_places(self) -> dict[str, list[int]]:
-        """The places of each word, function words included, by stem."""
-        return _places(self.words)
-
-    @cached_property
     def _beginnings(self) -> frozenset[str]:
         """Beginnings of the content words that may be stems themselves: `subscrib` of `subscriber`."""
         return frozenset(
@@ -92,12 +82,6 @@ class Claim:
         return stem in self._beginnings or any(beginning in self.stems for beginning in shorter)
 
     @cached_property
-    def key(self) -> frozenset[str]:
-        """The words and numbers of a row's first cell."""
-        first = self.text.split(", ", 1)[0].lower().replace("`", "")
-        return frozenset(stem(word) for word in _KEY_WORD.findall(first))
-
-    @cached_property
     def lower(self) -> str:
         """The text in lower case."""
         return self.text.lower()
@@ -109,13 +93,6 @@ class Claim:
         last = self.words[end].start if end < len(self.words) else len(self.text)
         quantities = tuple(quantity for quantity in self.quantities if first <= quantity.start < last)
         return Claim(text=self.text, kind=self.kind, words=words, quantities=quantities)
-
-
-def _places(words: Sequence[Word]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
-    for word in words:
-        places.setdefault(word.stem, []).append(word.place)
-    return places
 
 
 @lru_cache(maxsize=2_048)

@@ -1,43 +1,40 @@
 """The signals that the judge weighs. A sentence is compared with the units of its passages that have most of its words.
 Each signal measures one way in which the two agree or differ, as a number from 0 to 1: words, numbers, units, names,
-negation, and who does what to whom. No signal knows synonyms or opposites. The network reads the meaning; the signals
+negation, generality. No signal knows synonyms or opposites. The network reads the meaning; the signals
 measure what a network overlooks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import combinations
 
 from lectern.grounding.claims import Claim, Word, clauses_of
 from lectern.text.quantities import Quantity, measures, rivals, same
 
 MAX_WORDS = 120  # words of a sentence that are compared: comparing two orders takes quadratic time
 MAX_EVIDENCE = 3  # units that a sentence is compared with
-MAX_CLAUSES, MAX_PIECES, MAX_ROWS = 8, 60, 60
+MAX_CLAUSES, MAX_PIECES = 8, 60
 HOME_BONUS = 1.1  # words: a clause is compared with its sentence's best unit, unless another has clearly more of it
 NEIGHBOUR_BONUS = 0.3  # words: the evidence of a sentence is mostly in one place
 LENGTH_COST = 0.01  # words: of two units with the same words, the shorter one is better
 COUNTS = (0.0, 0.7, 0.9, 1.0)  # signals for none, one, two, more: the first difference matters most
 NEGATION_REACH = 6  # words after a negation that it may be about
-SIDE_REACH = 5  # words on each side of a pivot
 MIN_CODE_NAME = 3  # letters of a name that is searched inside longer names: `ros2` in `ros2 run`
-MAX_SHORT_UNIT = 12  # content words of a list item
-MAX_GROUP = 12  # pieces or items that are compared with each other
-ORDER_REACH = 3  # words on each side of `before`
+MAX_MISSING, MAX_LENGTH = 8, 40  # words; more count the same
+MIN_CLAUSE_CONTENT = 2  # content words of a clause that is looked for by itself
 
 NEGATORS = frozenset(
     """not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely instead non nicht kein
     keine nie pas jamais aucun sin nunca nessuno""".split()
 )
 _HARMLESS = frozenset("matter only merely just".split())  # `no matter`, `not only`
-_PIVOTS = frozenset("than before after to from into instead not on through".split())
+_UNIVERSAL = frozenset(
+    """all always any certainly completely each entirely every everyone everything exclusively guaranteed guarantees
+    impossible must necessarily never no none only required requires solely whole""".split()
+)
 _PIECE_STARTS = frozenset("while whereas but and or because so which although though if when unless".split())
-_PART_STARTS = frozenset("while whereas but and".split())
-_ORDER = re.compile(r"\b(?:before|after|then|until|finally|first|last)\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +56,11 @@ class Comparison:
     def content(self) -> tuple[Word, ...]:
         """The content words of the sentence, up to MAX_WORDS."""
         return self.sentence.content[:MAX_WORDS]
+
+    @cached_property
+    def missing(self) -> tuple[bool, ...]:
+        """For each content word of the sentence whether no unit has it."""
+        return tuple(not any(has(unit, word) for unit in self.units) for word in self.content)
 
     @cached_property
     def consulted(self) -> tuple[Claim, ...]:
@@ -148,26 +150,41 @@ def has(unit: Claim, word: Word) -> bool:
 # Words
 
 
-def words_covered(c: Comparison) -> float:
-    """The share of the sentence's words that its evidence has."""
-    return _share(any(has(unit, word) for unit in c.evidence) for word in c.content)
+def words_missing(c: Comparison) -> float:
+    """How many words of the sentence no unit has."""
+    return min(sum(c.missing), MAX_MISSING) / MAX_MISSING
 
 
-def words_elsewhere(c: Comparison) -> float:
-    """How many words of a clause are not in its unit but in another unit: true words from two places."""
-    counts = [
-        sum(
-            not has(unit, word) and any(word.stem in candidate.stems for candidate in c.units)
-            for word in clause.content
-        )
-        for clause, unit in zip(c.clauses, c.clause_units, strict=True)
+def late_words_missing(c: Comparison) -> float:
+    """How many words in the second half of the sentence no unit has: what is added to a true sentence comes late."""
+    late = c.missing[len(c.missing) // 2 :]
+    return min(sum(late), MAX_MISSING) / MAX_MISSING
+
+
+def best_unit_covers(c: Comparison) -> float:
+    """The largest share of the sentence's words that one unit has."""
+    return max((_share(has(unit, word) for word in c.content) for unit in c.units), default=0.0)
+
+
+def worst_clause_covered(c: Comparison) -> float:
+    """The share of a clause's words that one unit has, of the clause with least."""
+    shares = [
+        max(_share(has(unit, word) for word in clause.content) for unit in c.units)
+        for clause in c.clauses
+        if len(clause.content) >= MIN_CLAUSE_CONTENT
     ]
-    return _count(max(counts))
+    return min(shares, default=1.0)
 
 
-def used(c: Comparison) -> float:
-    """The share of the best unit's words that the sentence has."""
-    return _share(word.stem in c.sentence.stems for word in c.best.content)
+def generalised(c: Comparison) -> float:
+    """How many words such as `always`, `every` and `only` the sentence has that its evidence has not."""
+    evidence = {word.text for unit in c.consulted for word in unit.words}
+    return _count(len({word.text for word in c.sentence.words} & _UNIVERSAL - evidence))
+
+
+def length(c: Comparison) -> float:
+    """How many content words the sentence has: a long one may differ in few of them."""
+    return min(len(c.content), MAX_LENGTH) / MAX_LENGTH
 
 
 def copied(c: Comparison) -> float:
@@ -187,11 +204,6 @@ def number_missing(c: Comparison) -> float:
 def number_rival(c: Comparison) -> float:
     """How many numbers of the sentence differ from the evidence's number for the same thing."""
     return _count(sum(_has_rival(quantity, _numbers(c.evidence)) for quantity in c.sentence.quantities))
-
-
-def number_same(c: Comparison) -> float:
-    """How many numbers of the sentence the evidence has."""
-    return _count(sum(_contains(quantity, _numbers(c.evidence)) for quantity in c.sentence.quantities))
 
 
 def number_unbound(c: Comparison) -> float:
@@ -289,119 +301,6 @@ def _stated(deniers: Sequence[Claim], staters: Sequence[Claim]) -> float:
     return worst
 
 
-# Roles: who does what to whom, what comes first, which row
-
-
-def roles_swapped(c: Comparison) -> float:
-    """How often words have changed sides around `than`, `before`, `to` and similar words."""
-    return _count(sum(_swaps(clause, unit) for clause, unit in zip(c.clauses, c.clause_units, strict=True)))
-
-
-def _swaps(clause: Claim, unit: Claim) -> int:
-    count = 0
-    for number, pivot in enumerate(clause.words):
-        if pivot.text not in _PIVOTS:
-            continue
-        before = [word for word in clause.words[max(0, number - SIDE_REACH) : number] if word.stem in unit.places]
-        after = [word for word in clause.words[number + 1 : number + 1 + SIDE_REACH] if word.stem in unit.places]
-        if not before or not after:
-            continue
-        places_before, places_after = unit.places[before[-1].stem], unit.places[after[0].stem]
-        middles = unit.all_places.get(pivot.stem, [])
-        swapped = any(_between(places_after, middle, places_before) for middle in middles)
-        count += swapped and not any(_between(places_before, middle, places_after) for middle in middles)
-    return count
-
-
-def _between(before: Sequence[int], middle: int, after: Sequence[int]) -> bool:
-    return any(middle - SIDE_REACH <= place < middle for place in before) and any(
-        middle < place <= middle + SIDE_REACH for place in after
-    )
-
-
-def exchanged(c: Comparison) -> float:
-    """1 if two clauses each mix what the evidence says of two things: of two parts of one sentence, or of two short
-    units such as list items. Longer texts share words by chance."""
-    clauses = [_tokens(clause) for clause in c.clauses]
-    short = [_tokens(unit) for unit in c.consulted if len(unit.content) <= MAX_SHORT_UNIT]
-    groups = [[_tokens(part) for part in _parts_of(unit)] for unit in c.consulted if unit.kind == "prose"]
-    return float(any(_exchanges(clauses, group[:MAX_GROUP]) for group in (short, *groups)))
-
-
-def _exchanges(clauses: Sequence[frozenset[str]], group: Sequence[frozenset[str]]) -> bool:
-    for first, second in combinations(group, 2):
-        here, there = first - second, second - first
-        mixed = [(clause & here, clause & there) for clause in clauses if clause & here and clause & there]
-        if any(not a & c and not b & d for (a, b), (c, d) in combinations(mixed, 2)):
-            return True
-    return False
-
-
-def _parts_of(unit: Claim) -> Iterator[Claim]:
-    """The parts of a sentence, cut at punctuation and conjunctions. A bracket belongs to the part before it."""
-    start = 0
-    for number, word in enumerate(unit.words):
-        if number > start and (word.text in _PART_STARTS or (word.opens and not _opens_bracket(unit, number))):
-            yield unit.part(start, number)
-            start = number
-    yield unit.part(start, len(unit.words)) if start else unit
-
-
-def _opens_bracket(unit: Claim, number: int) -> bool:
-    between = unit.text[unit.words[number - 1].start : unit.words[number].start]
-    return "(" in between and not any(sign in between for sign in ".!?:;,)")
-
-
-def _tokens(claim: Claim) -> frozenset[str]:
-    numbers = {f"{quantity.kind}#{quantity.value:g}" for quantity in claim.quantities if quantity.hard}
-    return frozenset(claim.stems | numbers)
-
-
-def order_turned(c: Comparison) -> float:
-    """1 if the sentence and the evidence give two events in opposite orders."""
-    evidence_order: list[str] = []
-    for unit in c.units:
-        if any(unit is consulted for consulted in c.consulted):
-            evidence_order += _in_time(unit)
-    for mark in _ORDER.finditer(c.sentence.lower):
-        earlier = [word.stem for word in c.sentence.content if word.start < mark.start()][-ORDER_REACH:]
-        later = [word.stem for word in c.sentence.content if word.start >= mark.end()][:ORDER_REACH]
-        if mark[0] == "after":
-            earlier, later = later, earlier
-        first = [evidence_order.index(stem) for stem in earlier if stem in evidence_order and stem not in later]
-        second = [evidence_order.index(stem) for stem in later if stem in evidence_order and stem not in earlier]
-        if first and second and min(first) > max(second):
-            return 1.0
-    return 0.0
-
-
-def _in_time(unit: Claim) -> list[str]:
-    """The unit's content words in the order of events: `a after b` becomes `b a`."""
-    for number, word in enumerate(unit.words):
-        if word.text in {"after", "once"} and number:
-            turned = (*unit.words[number + 1 :], *unit.words[:number])
-            return [word.stem for word in turned if word.kind != "function"]
-    return [word.stem for word in unit.content]
-
-
-def other_key(c: Comparison) -> float:
-    """1 if a clause combines the key of one table row with the cells of another."""
-    rows = [unit for unit in c.units if unit.kind == "row"][:MAX_ROWS]
-    return float(len(rows) > 1 and any(_of_other_row(clause, rows) for clause in c.clauses))
-
-
-def _of_other_row(clause: Claim, rows: Sequence[Claim]) -> bool:
-    keys = [row.key for row in rows]
-    common = frozenset.intersection(*keys)
-    tokens = {word.stem for word in clause.words} | {f"{quantity.raw:g}" for quantity in clause.quantities}
-    counts = [
-        sum(has(row, word) for word in clause.content if word.stem not in key)
-        for row, key in zip(rows, keys, strict=True)
-    ]
-    matching_rows = [place for place, key in enumerate(keys) if key - common and key - common <= tokens]
-    return bool(matching_rows) and max(counts[place] for place in matching_rows) < max(counts)
-
-
 # Pieces
 
 
@@ -432,21 +331,19 @@ def _count(number: int) -> float:
 
 
 SIGNALS: tuple[Callable[[Comparison], float], ...] = (
-    words_covered,
-    words_elsewhere,
-    used,
+    words_missing,
+    late_words_missing,
+    best_unit_covers,
+    worst_clause_covered,
     copied,
+    generalised,
+    length,
     number_missing,
     number_rival,
-    number_same,
     number_unbound,
     unit_rival,
     name_missing,
     negation_differs,
-    roles_swapped,
-    exchanged,
-    order_turned,
-    other_key,
 )
 
 

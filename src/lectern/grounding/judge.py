@@ -1,22 +1,23 @@
-"""The judge that needs no language model. A sentence that its passages contain word for word is supported at once. Any
-other sentence is compared with the units of the passages: the signals of `features.py` and the score of a small network
-are weighed in one sum. The judge avoids a wrong yes: for texts that it cannot compare (another language, no words, a
-sentence as long as a page) the verdict is `unverified`."""
+"""The judge that needs no language model. A claim that its passages contain word for word is supported at once. Any
+other claim is compared with the units of the passages: the signals of `features.py` and the score of a small network
+are weighed in one sum. A high sum means supported, a very low one doubtful. In between, and for texts that the judge
+cannot compare (another language, no words, a sentence as long as a page), the verdict is `unconfirmed`, which says
+nothing."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 from lectern.domain.errors import LecternError
-from lectern.domain.replies import Judgement, Verdict
+from lectern.domain.replies import Judgement
 from lectern.grounding.claims import MAX_UNIT_CHARACTERS, Claim, read_claim, units_of
 from lectern.grounding.evidence import evidence_for, with_evidence_measures
 from lectern.grounding.features import NEGATORS, compare, measure
-from lectern.grounding.weights import load_weights, weigh
+from lectern.grounding.weights import Weights, load_weights, weigh
 from lectern.ports.answering import Entailment
 from lectern.text.pieces import sentences_of
 from lectern.text.plain import squeezed, unattributed
@@ -29,49 +30,45 @@ ENGLISH_WORDS = 6  # a sentence with at least as many words must look like Engli
 ENGLISH_SHARE = 0.15  # least share of function words; English has 0.4, related languages have under 0.1
 CONTEXT_WORDS = 3  # words before a quoted fragment that may reverse its meaning
 CONDITIONS = frozenset("if unless except only".split())  # reverse it after the fragment, too
-MAX_SUPPORT_BY_WORDS = 0.49  # support of a sentence that is judged by its share of words only: below `supported`
-HALF_COPIED, COPIED, CLOSELY_COPIED, NEARLY_EQUAL = (
-    0.5,
-    0.6,
-    0.75,
-    0.8,
-)  # shares of a sentence's words that its unit has in the same order
-MIN_NEGATED_SHARE = 0.5  # of a negated phrase that the other side states
-
-BARRING_SIGNALS = (
-    "number_missing",
-    "number_rival",
-    "unit_rival",
-    "name_missing",
-    "order_turned",
-    "exchanged",
-    "other_key",
-)
-MAX_RULE_DENIAL_SUM, MAX_DENIAL_SUM = 0.3, 0.07  # a sentence that is not supported is contradicted below these sums
-MIN_WORD_COVERAGE = 0.2  # below it the passages are about something else, which a network may miss
-MAX_NAME_WORDS = 6  # of a sentence that is only a name
-MIN_SHARED_WORDS = 0.5  # share of a sentence's words in the evidence
+MAX_SUPPORT_BY_WORDS = 0.49  # support of a claim that is judged by its share of words only: below `supported`
+EXPECTED_COVERAGE = 0.6  # share of a claim's words that its passages have; with fewer it is borne less
+NAME_SUPPORT = 0.6  # of a claim that is only a name
+MAX_NAME_WORDS = 6  # of a claim that is only a name
 FULL_COVERAGE = 0.99  # all words, with a margin for rounding
+HALF_COPIED, CLOSELY_COPIED = 0.5, 0.75  # shares of a claim's words that its unit has in the same order
 
-NO_WORDS = Judgement(verdict="unverified", support=0.0)
-WORD_FOR_WORD = Judgement(verdict="supported", support=1.0)
-NAME_ONLY = Judgement(verdict="supported", support=0.9)
-OUT_OF_CONTEXT = Judgement(verdict="unverified", support=0.25)
+NO_WORDS = Judgement(verdict="unconfirmed", support=0.0)
+OUT_OF_CONTEXT = Judgement(verdict="unconfirmed", support=0.25)
+NOT_SAID = "The passage does not seem to say this."
+NUMBER_SIGNALS = ("number_missing", "number_rival", "unit_rival")
+VETOES = (*NUMBER_SIGNALS, "name_missing")  # no other judge outvotes these
+REASONS = {  # of a doubtful claim, by the signal that counts most against it
+    "number_missing": "This number is not in the passage.",
+    "number_rival": "The passage has another number.",
+    "number_unbound": "The passage has another number here.",
+    "unit_rival": "The passage has another unit.",
+    "name_missing": "This name is not in the passage.",
+    "negation_differs": "The passage seems to say the opposite.",
+    "generalised": "The passage does not say this so generally.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A sentence and its measurements."""
+    """A claim and its measurements."""
 
-    sentence: Claim
+    claim: Claim
     signals: Mapping[str, float]  # see grounding/features.py
-    word_coverage: float  # share of the sentence's content words that the passages have
+    word_coverage: float  # share of the claim's content words that the passages have
     entailed: float | None  # the network's log-odds; None if there is no working network
+    evidence: str  # the unit that has most of the claim's words
+    passage: int | None  # the place of the passage with this unit
 
     @property
     def weighed(self) -> dict[str, float]:
         """The values that enter the weighted sum, by name."""
-        return {**self.signals} if self.entailed is None else {**self.signals, "entailed": self.entailed}
+        values = {**self.signals, "word_coverage": self.word_coverage}
+        return values if self.entailed is None else {**values, "entailed": self.entailed}
 
 
 class LocalJudge:
@@ -80,94 +77,97 @@ class LocalJudge:
     def __init__(self, entailment: Entailment | None = None) -> None:
         self._entailment = entailment
 
-    async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
-        """The verdict on one sentence, given the passages it cites."""
-        text = unattributed(decodable(sentence).strip())
-        cited = [decodable(passage[:MAX_PASSAGE_CHARACTERS]) for passage in passages]
+    async def judge(self, claim: str, passages: Sequence[str]) -> Judgement:
+        """The verdict on one claim, given passages."""
+        text = unattributed(decodable(claim).strip())
+        texts = [decodable(passage[:MAX_PASSAGE_CHARACTERS]) for passage in passages]
         if not any(character.isalnum() for character in text):
             return NO_WORDS
-        quoted = {quotation(text, passage) for passage in cited}
-        if "whole" in quoted:
-            return WORD_FOR_WORD
-        if "torn" in quoted:
-            return OUT_OF_CONTEXT
+        quotations = [quotation(text, passage) for passage in texts]
+        if "whole" in quotations:
+            return Judgement(verdict="supported", support=1.0, evidence=text, passage=quotations.index("whole"))
+        if "torn" in quotations:
+            return replace(OUT_OF_CONTEXT, passage=quotations.index("torn"))
         reading = None
         if len(text) <= MAX_UNIT_CHARACTERS and speaks_english(read_claim(text)):
-            reading = await self.read(text, cited)
-        if reading is not None:
-            return NAME_ONLY if bare_name(reading) else decide(reading)
-        share = (
-            word_coverage(text, cited) if read_claim(text).content else MAX_SUPPORT_BY_WORDS
-        )  # "Yes." may be right or wrong
-        return Judgement(verdict="unverified", support=MAX_SUPPORT_BY_WORDS * share)
+            reading = await self.read(text, texts)
+        if reading is None:
+            share = word_coverage(text, texts) if read_claim(text).content else 1.0  # "Yes." may be right or wrong
+            return Judgement(verdict="unconfirmed", support=MAX_SUPPORT_BY_WORDS * share)
+        judgement = decide(reading)
+        return replace(judgement, evidence=reading.evidence, passage=reading.passage)
+
+    async def vetoes(self, claim: str, passages: Sequence[str]) -> bool:
+        """Whether a number, unit or name of a claim is not the passages'."""
+        units = [unit for passage in passages for unit in units_of(passage[:MAX_PASSAGE_CHARACTERS])]
+        statement = read_claim(unattributed(decodable(claim).strip()))
+        comparison = compare(statement, units)
+        signals = measure(comparison) if comparison is not None else {}
+        # in other languages than English any noun may have a capital
+        names = VETOES if speaks_english(statement) else NUMBER_SIGNALS
+        return any(signals.get(name) for name in names)
 
     async def read(self, text: str, passages: Sequence[str]) -> Reading | None:
-        """Compare a sentence with passages; None if there is nothing to compare."""
+        """Compare a claim with passages; None if there is nothing to compare."""
         claim = read_claim(text)
-        units = [unit for passage in passages for unit in units_of(passage)]
+        units_by_passage = [units_of(passage) for passage in passages]
+        units = [unit for part in units_by_passage for unit in part]
         comparison = compare(claim, units)
         if comparison is None:
             return None
-        entailed = None
-        if self._entailment is not None:
-            try:
-                entailed = await self._entailment.log_odds(
-                    with_evidence_measures(claim, units), evidence_for(claim, units)
-                )
-            except LecternError as exc:  # a broken network must not break the reply: from now on the rules decide
-                self._entailment = None
-                log.warning("sentences are judged by rules alone: %s", exc)
+        best = comparison.best
         return Reading(
-            sentence=claim,
+            claim=claim,
             signals=measure(comparison),
             word_coverage=word_coverage(text, passages),
-            entailed=entailed,
+            entailed=await self._log_odds(claim, units),
+            evidence=best.text,
+            passage=next(place for place, part in enumerate(units_by_passage) if any(unit is best for unit in part)),
         )
+
+    async def _log_odds(self, claim: Claim, units: Sequence[Claim]) -> float | None:
+        if self._entailment is None:
+            return None
+        try:
+            return await self._entailment.log_odds(with_evidence_measures(claim, units), evidence_for(claim, units))
+        except LecternError as exc:  # a broken network must not break the reply: from now on the rules decide
+            self._entailment = None
+            log.warning("claims are judged by rules alone: %s", exc)
+            return None
 
 
 def decide(reading: Reading) -> Judgement:
-    """The verdict for the measurements. The support is scaled so that it is at least 0.5 for a supported sentence.
-    Without a network a barring signal rules support out. With a network it is only a term of the sum, because the
-    network may know better."""
+    """The verdict for the measurements. Words outvote the network: support needs most of the claim's words in the
+    passages. Without a network nothing in other words is supported: signals do not know what words mean. The support is
+    scaled so that it is at least 0.5 for a supported claim."""
+    if bare_name(reading):
+        return Judgement(verdict="supported", support=NAME_SUPPORT)
     weights = load_weights(entailed=reading.entailed is not None)
     total, threshold = weigh(weights.sum, reading.weighed), weights.supported_from
-    ruled_out = misquoted(reading.signals) or (reading.entailed is None and barred(reading.signals))
-    if ruled_out or reading.word_coverage < MIN_WORD_COVERAGE:
-        total = min(total, threshold / 2)
-    if total >= threshold:
-        return Judgement(verdict="supported", support=0.5 + (total - threshold) / (1 - threshold) / 2)
-    verdict: Verdict = "contradicted" if denied(reading, total) else "unverified"
-    return Judgement(verdict=verdict, support=total / threshold / 2)
+    another_number = has_another_number(reading.signals)
+    bearing = total * min(1.0, reading.word_coverage / EXPECTED_COVERAGE)
+    if another_number or misquoted(reading.signals) or reading.entailed is None:
+        bearing = min(bearing, threshold / 2)
+    if bearing >= threshold:
+        return Judgement(verdict="supported", support=0.5 + (bearing - threshold) / (1 - threshold) / 2)
+    support = bearing / threshold / 2
+    if another_number or total < weights.doubtful_below:
+        return Judgement(verdict="doubtful", support=support, reason=_reason(reading, weights))
+    return Judgement(verdict="unconfirmed", support=support)
+
+
+def _reason(reading: Reading, weights: Weights) -> str:
+    """Why a claim is doubtful: the signal that counts most against it."""
+    terms = {name: weights.sum.get(name, 0.0) * reading.signals[name] for name in REASONS}
+    name, term = min(terms.items(), key=lambda entry: entry[1])
+    return REASONS[name] if term < 0 else NOT_SAID
 
 
 def bare_name(reading: Reading) -> bool:
-    """Whether a sentence is only a few names that the evidence has, such as an item of a list."""
-    words = reading.sentence.text.split()
+    """Whether a claim is only a few names that the evidence has, such as an item of a list."""
+    words = reading.claim.text.split()
     all_names = all(word[:1].isupper() or word[:1].isdigit() for word in words)
-    return all_names and len(words) <= MAX_NAME_WORDS and reading.signals["words_covered"] >= FULL_COVERAGE
-
-
-def denied(reading: Reading, total: float) -> bool:
-    """Whether the passages contradict a sentence: a rule says so and the sum is low, or the sentence has the words of
-    the passages and the sum is very low."""
-    if against(reading.signals) and (reading.entailed is None or total < MAX_RULE_DENIAL_SUM):
-        return True
-    return (
-        reading.entailed is not None and reading.signals["words_covered"] >= MIN_SHARED_WORDS and total < MAX_DENIAL_SUM
-    )
-
-
-def against(signals: Mapping[str, float]) -> bool:
-    """Whether the evidence says something else, and not only less. A free wording shares few words in order with the
-    book; the more a sentence copies, the less likely a difference is only one of wording."""
-    copied = signals["copied"]
-    turned = signals["negation_differs"] >= MIN_NEGATED_SHARE or signals["order_turned"]
-    return bool(
-        signals["roles_swapped"]
-        or (copied >= HALF_COPIED and signals["number_rival"])
-        or (copied >= COPIED and (signals["number_missing"] or signals["name_missing"]))
-        or (copied >= CLOSELY_COPIED and turned)
-    )
+    return all_names and len(words) <= MAX_NAME_WORDS and reading.word_coverage >= FULL_COVERAGE
 
 
 def misquoted(signals: Mapping[str, float]) -> bool:
@@ -177,12 +177,10 @@ def misquoted(signals: Mapping[str, float]) -> bool:
     return signals["copied"] >= CLOSELY_COPIED and any(signals[name] for name in facts)
 
 
-def barred(signals: Mapping[str, float]) -> bool:
-    """Whether a signal rules support out: a number, unit or name that the passages lack or have differently, a mixture
-    of two things, a reversed order, or a close copy with a word that was changed, added or moved."""
-    if any(signals[name] for name in BARRING_SIGNALS) or against(signals):
-        return True
-    return NEARLY_EQUAL <= signals["copied"] < FULL_COVERAGE
+def has_another_number(signals: Mapping[str, float]) -> bool:
+    """Whether a copy has a number or unit that the passages lack or have differently. A network may overlook a single
+    sign, so no score outweighs this."""
+    return signals["copied"] >= HALF_COPIED and any(signals[name] for name in NUMBER_SIGNALS)
 
 
 def quotation(sentence: str, passage: str) -> Literal["none", "torn", "whole"]:

@@ -17,10 +17,11 @@ MAX_LOG_ODDS = 30.0  # higher values change nothing and could overflow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """One set of weights, and the sum from which a sentence is supported."""
+    """One set of weights, and the sums from which a claim is supported and below which it is doubtful."""
 
     sum: Mapping[str, float]
     supported_from: float
+    doubtful_below: float
 
 
 @cache

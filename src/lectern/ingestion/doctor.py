@@ -33,17 +33,24 @@ Kind = Literal[
     "left-over collection",
     "unused vectors",
     "not examined",
+    "model list",  # these are about the language model, which the doctor tries too
+    "model answer",
+    "model markers",
+    "model stream",
+    "model tools",
 ]
+Severity = Literal["ok", "note", "problem"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One difference between index and ledger, and whether it was mended."""
+    """One difference between index and ledger, and whether it was mended; or what the language model can do."""
 
     kind: Kind
     book_id: str | None
     detail: str
     mended: bool = False
+    severity: Severity = "problem"
 
 
 async def examine(deps: IngestDeps, *, mend: bool) -> AsyncIterator[Finding]:

@@ -1,7 +1,5 @@
 """The agent run. A language model and the offline model both answer inside the same run of the Agents SDK, with the
 same instructions. The search is already done, and is put in as a completed tool call.
-
-A language model is called through the Responses API if the host is OpenAI's own, else through Chat Completions.
 """
 
 from __future__ import annotations
@@ -10,48 +8,42 @@ import json
 import os
 import re
 import uuid
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
-
-from openai import AsyncOpenAI, AsyncStream, NotGiven, Omit
-from openai.resources.chat import AsyncChat, AsyncCompletions
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
-
-from lectern.models.provider_errors import KEY_NAME, URL_NAME, check_base_url, check_key
 
 # the SDK sends traces to OpenAI by default, whatever the endpoint
 os.environ.setdefault("OPENAI_AGENTS_DISABLE_TRACING", "1")
 
-from agents import Agent, FunctionTool, Model, ModelSettings, RunConfig, Runner, set_tracing_disabled
-from agents.exceptions import AgentsException, MaxTurnsExceeded
+from agents import (
+    Agent,
+    FunctionTool,
+    ItemHelpers,
+    MessageOutputItem,
+    ModelSettings,
+    RunConfig,
+    Runner,
+    RunResult,
+    set_tracing_disabled,
+)
+from agents.exceptions import AgentsException, MaxTurnsExceeded, ModelRefusalError
 from agents.tool_context import ToolContext
-from openai import APIStatusError, OpenAIError
 
-from lectern.domain.errors import ProviderError, ToolsUnknown
+from lectern.domain.errors import ProviderError, ProviderRefused, ToolsUnknown
 from lectern.domain.replies import Exchange
 from lectern.domain.scope import QUERY_LENGTH
 from lectern.domain.threads import SUMMARY_LENGTH
-from lectern.models.provider_errors import PROVIDER, sdk_error
-from lectern.ports.answering import Assignment, Desk, Usage
+from lectern.models.endpoint import Ending
+from lectern.models.model_judge import EndpointJudge, ModelOf
+from lectern.models.provider_errors import PROVIDER, UNREADABLE, unreadable_answer
+from lectern.ports.answering import Assignment, Cut, Desk, Usage
 from lectern.schemas.tool_response import TOOL_NAME, error_response
 
-BASE_URL = "https://api.openai.com/v1"
-MAX_RETRIES = 2  # of a call, by the SDK, which honours Retry-After
-_OPTION_NAMES = {  # arguments of `create` and the request options that they become
-    "extra_headers": "headers",
-    "extra_query": "params",
-    "extra_body": "extra_json",
-    "timeout": "timeout",
-}
 set_tracing_disabled(True)
 
-NO_TRACING = RunConfig(tracing_disabled=True, trace_include_sensitive_data=False)
 MAX_MODEL_CALLS = 6  # in one turn of the conversation
 _LINK = re.compile(r"https?:|www\.|\]\(|[<>]")  # a summary must hold no link or markup
-NO_TOOLS_STATUSES = (400, 404, 422)  # from endpoints whose models cannot call tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +58,12 @@ class Prompts:
 class AgentAnswerer:
     """Drafts answers with the Agents SDK."""
 
-    def __init__(self, model: Model, name: str, prompts: Prompts, settings: ModelSettings | None = None) -> None:
-        self._sdk_model = model
+    def __init__(self, model_of: ModelOf, name: str, prompts: Prompts, settings: ModelSettings | None = None) -> None:
+        self._model_of = model_of
         self._settings = settings or ModelSettings()
         self._prompts = prompts
-        self._tools = True  # False once the endpoint said that its model cannot call tools
-        self._agents = {True: self._agent(TOOLS), False: self._agent(())}  # built once, because building one is slow
+        # built once, because building one is slow; each run has a model of its own
+        self._with_tools, self._without_tools = self._agent(TOOLS), self._agent(())
         self.model = name
 
     @property
@@ -79,19 +71,29 @@ class AgentAnswerer:
         """The instructions for answering; an answer must not repeat them to a reader."""
         return self._prompts.answering
 
-    async def write(self, task: Assignment) -> AsyncIterator[str | Usage]:
-        """The pieces of an answer with `[n]` markers, unchecked; last the tokens that it used."""
-        has_output = False
+    def as_judge(self, instructions: str) -> EndpointJudge:
+        """A judge that asks the same model."""
+        return EndpointJudge(self._model_of, instructions, self._settings)
+
+    async def write(self, task: Assignment) -> AsyncIterator[str | Cut | Usage]:
+        """The pieces of an answer with `[n]` markers, unchecked; `Cut` if the provider ended it early; last the tokens
+        that it used. An empty or broken answer is a `ProviderError`."""
+        run = _Run(task=task)
         try:
-            async for piece in self._run(task, tools=self._tools):
-                has_output = True
-                yield piece
+            async with aclosing(self._pieces(run, self._with_tools, _messages(task))) as pieces:
+                async for piece in pieces:
+                    yield piece
         except ToolsUnknown:
-            if has_output or not self._tools:
+            if run.has_text:
                 raise
-            self._tools = False
-            async for piece in self._run(task, tools=False):
-                yield piece
+            async with aclosing(self._pieces(run, self._without_tools, _plain_messages(task))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        if not run.has_text:
+            raise ProviderError(self.model, "gave an empty answer; ask again, or choose another model")
+        if run.ending.cut is not None:
+            yield Cut(reason=run.ending.cut)
+        yield Usage(tokens=run.tokens)
 
     async def standalone(self, question: str, history: Sequence[Exchange]) -> tuple[str | None, Usage]:
         """The question rewritten by the model so that it needs no history; None if the model gives nothing usable."""
@@ -109,55 +111,93 @@ class AgentAnswerer:
         return summary if summary and len(summary) <= SUMMARY_LENGTH and not _LINK.search(summary) else None
 
     async def _line(self, instructions: str, text: str) -> tuple[str, Usage]:
-        """One line by the model, without tools; empty if the model fails."""
-        agent: Agent[None] = Agent(
-            name="Lectern", instructions=instructions, model=self._sdk_model, model_settings=self._settings
-        )
+        """One line by the model, without tools; empty if the model fails or is cut off."""
+        agent: Agent[None] = Agent(name="Lectern", instructions=instructions, model_settings=self._settings)
+        ending = Ending()
         try:
-            result = await Runner.run(agent, input=text, max_turns=1, run_config=NO_TRACING)
-        except (AgentsException, OpenAIError, ValueError, TypeError, AttributeError):
+            result = await Runner.run(agent, input=text, max_turns=1, run_config=self._run_config(ending))
+        except (AgentsException, ProviderError, *UNREADABLE):
             return "", Usage(tokens=0)  # the caller falls back to rules; the answer's own call reports the error
-        return " ".join(str(result.final_output or "").split()), Usage(tokens=_tokens(result.raw_responses))
+        line = "" if ending.cut else " ".join(str(result.final_output or "").split())
+        return line, Usage(tokens=_tokens(result.raw_responses))
 
     def _agent(self, tools: Sequence[FunctionTool]) -> Agent[Desk]:
         return Agent(
-            name="Lectern",
-            instructions=self._prompts.answering,
-            model=self._sdk_model,
-            model_settings=self._settings,
-            tools=list(tools),
+            name="Lectern", instructions=self._prompts.answering, model_settings=self._settings, tools=list(tools)
         )
 
-    async def _run(self, task: Assignment, *, tools: bool) -> AsyncIterator[str | Usage]:
-        agent = self._agents[tools]
-        messages = _messages(task) if tools else _plain_messages(task)
+    def _run_config(self, ending: Ending) -> RunConfig:
+        return RunConfig(
+            model=self._model_of(ending),
+            tracing_disabled=True,
+            trace_include_sensitive_data=False,
+            tool_not_found_behavior="return_error_to_model",
+        )
+
+    async def _pieces(self, run: _Run, agent: Agent[Desk], messages: list[Any]) -> AsyncGenerator[str, None]:
+        """The text of one run, with the SDK's errors as Lectern's."""
+        texts = self._streamed if run.task.stream else self._whole
         try:
-            if task.stream:
-                streamed = Runner.run_streamed(
-                    agent, input=messages, context=task.desk, max_turns=MAX_MODEL_CALLS, run_config=NO_TRACING
-                )
-                async for event in streamed.stream_events():
-                    if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
-                        yield event.data.delta
-                yield Usage(tokens=_tokens(streamed.raw_responses))
-            else:
-                result = await Runner.run(
-                    agent, input=messages, context=task.desk, max_turns=MAX_MODEL_CALLS, run_config=NO_TRACING
-                )
-                yield str(result.final_output or "")
-                yield Usage(tokens=_tokens(result.raw_responses))
+            async with aclosing(texts(run, agent, messages)) as pieces:
+                async for piece in pieces:
+                    run.has_text = run.has_text or bool(piece.strip())
+                    yield piece
         except MaxTurnsExceeded as exc:
             raise ProviderError(self.model, "kept calling tools and gave no answer; ask again") from exc
-        except APIStatusError as exc:
-            if tools and exc.status_code in NO_TOOLS_STATUSES and "tool" in str(exc.body or exc).lower():
-                raise ToolsUnknown(self.model, "cannot call tools") from exc
-            raise sdk_error(exc) from None
-        except OpenAIError as exc:
-            raise sdk_error(exc) from None  # the SDK's own texts may quote the key
+        except ModelRefusalError as exc:
+            raise ProviderRefused(self.model, "declined to answer; ask in other words") from exc
         except AgentsException as exc:
             raise ProviderError(self.model, f"misbehaved ({type(exc).__name__}); ask again") from exc
-        except (ValueError, TypeError, AttributeError, KeyError, IndexError) as exc:
-            raise ProviderError(PROVIDER, f"gave an answer that cannot be read ({type(exc).__name__})") from exc
+        except (*UNREADABLE, KeyError, IndexError) as exc:
+            raise unreadable_answer(PROVIDER, exc) from exc
+
+    async def _whole(self, run: _Run, agent: Agent[Desk], messages: list[Any]) -> AsyncGenerator[str, None]:
+        result: RunResult = await Runner.run(
+            agent,
+            input=messages,
+            context=run.task.desk,
+            max_turns=MAX_MODEL_CALLS,
+            run_config=self._run_config(run.ending),
+        )
+        run.tokens += _tokens(result.raw_responses)
+        texts = [
+            ItemHelpers.text_message_output(item) for item in result.new_items if isinstance(item, MessageOutputItem)
+        ]
+        yield "\n\n".join(text for text in texts if text)
+
+    async def _streamed(self, run: _Run, agent: Agent[Desk], messages: list[Any]) -> AsyncGenerator[str, None]:
+        result = Runner.run_streamed(
+            agent,
+            input=messages,
+            context=run.task.desk,
+            max_turns=MAX_MODEL_CALLS,
+            run_config=self._run_config(run.ending),
+        )
+        gap = ""  # between the text of one call and that of the next
+        has_text = False
+        try:
+            async for event in result.stream_events():
+                if event.type != "raw_response_event":
+                    continue
+                if event.data.type == "response.output_text.delta" and event.data.delta:
+                    yield gap + event.data.delta
+                    gap, has_text = "", True
+                elif event.data.type == "response.completed" and has_text:
+                    gap = "\n\n"
+        finally:
+            if not result.is_complete:  # the reader left: without this the model would write on for nobody
+                result.cancel()
+        run.tokens += _tokens(result.raw_responses)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """The writing of one answer."""
+
+    task: Assignment
+    ending: Ending = field(default_factory=Ending)
+    tokens: int = 0
+    has_text: bool = False
 
 
 def _tokens(responses: Sequence[Any]) -> int:
@@ -276,50 +316,3 @@ TOOLS = (
         strict_json_schema=False,
     ),
 )
-
-
-def client(api_key: str, base_url: str | None, timeout: float) -> AsyncOpenAI:
-    """A client for an endpoint; the caller closes it."""
-    return _Client(
-        api_key=check_key(api_key, KEY_NAME),
-        base_url=check_base_url(base_url or BASE_URL, URL_NAME),
-        timeout=timeout,
-        max_retries=MAX_RETRIES,
-    )
-
-
-def is_openai(base_url: str | None) -> bool:
-    """Whether the endpoint is OpenAI's own."""
-    return urlsplit(base_url or BASE_URL).hostname == urlsplit(BASE_URL).hostname
-
-
-class _Completions(AsyncCompletions):
-    """Sends requests without the SDK's check of each message against its types. The messages are plain JSON already,
-    and for a book's passages the check took an eighth of a turn."""
-
-    async def create(self, **arguments: Any) -> Any:  # noqa: ANN401  # the SDK has an overload for each kind of call
-        """One completion, or its stream."""
-        body = {name: value for name, value in arguments.items() if not isinstance(value, Omit | NotGiven)}
-        sdk_options = {_OPTION_NAMES[name]: body.pop(name) for name in _OPTION_NAMES if name in body}
-        options: Any = {name: value for name, value in sdk_options.items() if value is not None}
-        options["security"] = {"bearer_auth": True}  # this client's key, never one from the environment
-        return await self._client.post(
-            "/chat/completions",
-            cast_to=ChatCompletion,
-            body=body,
-            options=options,
-            stream=bool(body.get("stream")),
-            stream_cls=AsyncStream[ChatCompletionChunk],
-        )
-
-
-class _Chat(AsyncChat):
-    @cached_property
-    def completions(self) -> AsyncCompletions:
-        return _Completions(self._client)
-
-
-class _Client(AsyncOpenAI):
-    @cached_property
-    def chat(self) -> AsyncChat:
-        return _Chat(self)

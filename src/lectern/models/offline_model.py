@@ -7,7 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 from agents import Model, ModelResponse, Usage
 from openai.types.responses import (
@@ -72,7 +72,8 @@ class OfflineModel(Model):
         yield ResponseCompletedEvent(type="response.completed", response=response, sequence_number=1)
 
     async def _write(self, items: Items) -> str:
-        return await self._writer.write(*_question_and_passages(items))
+        question, passages = _question_and_passages(items)
+        return "" if passages is None else await self._writer.write(question, passages)
 
 
 def _message(text: str) -> ResponseOutputMessage:
@@ -81,14 +82,16 @@ def _message(text: str) -> ResponseOutputMessage:
     return ResponseOutputMessage(id=name, type="message", role="assistant", status="completed", content=[content])
 
 
-def _question_and_passages(items: Items) -> tuple[str, list[Passage]]:
-    question, passages = "", list[Passage]()
+def _question_and_passages(items: Items) -> tuple[str, list[Passage] | None]:
+    """The newest question and what was retrieved for it; None if this is no question about the book, but a task that
+    only a language model can do."""
+    question, passages = "", cast("list[Passage] | None", None)
     for item in items:
         if item.get("role") == "user":
-            question, passages = str(item["content"]), []
+            question, passages = str(item["content"]), None
         elif item.get("type") == "function_call_output":
             results = json.loads(item["output"]).get("results", [])
-            passages += [_passage(result) for result in results]
+            passages = [*(passages or ()), *(_passage(result) for result in results)]
     return question, passages
 
 

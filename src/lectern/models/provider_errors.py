@@ -13,7 +13,7 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
+from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
 from lectern.domain.errors import ConfigError, ProviderError, ProviderRefused, ProviderTimeout, RateLimited
 
@@ -24,6 +24,16 @@ TIMEOUT_STATUSES = (408, 504)
 TOO_MANY_REQUESTS = 429
 UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)  # what SDKs raise on an answer of the wrong shape
 TRANSIENT_STATUSES = (409, 425, 499)  # 4xx that may not recur when the request is sent again
+CODE_STATUSES = {  # of error objects inside an answer
+    "insufficient_quota": TOO_MANY_REQUESTS,
+    "rate_limit_exceeded": TOO_MANY_REQUESTS,
+    "rate_limit_error": TOO_MANY_REQUESTS,
+    "overloaded_error": SERVER_ERROR,
+    "server_error": SERVER_ERROR,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "model_not_found": 404,
+}
 PROVIDER = "openai"
 KEY_NAME, URL_NAME = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
@@ -105,4 +115,19 @@ def sdk_error(exc: OpenAIError) -> ProviderError:
         return ProviderError(PROVIDER, f"could not be reached, or broke off; check {URL_NAME} and the network")
     if isinstance(exc, APIStatusError):
         return status_error(PROVIDER, exc.status_code, exc.response.headers, key_name=KEY_NAME, code=exc.code)
+    if type(exc) is APIError:  # an error object in a stream
+        return error_in_answer(exc.body)
     return unreadable_answer(PROVIDER, exc)
+
+
+def error_in_answer(error: object) -> ProviderError:
+    """The error of Lectern for an error object that came inside an answer with status 200."""
+    code = error.get("code") if isinstance(error, Mapping) else getattr(error, "code", None)
+    kind = error.get("type") if isinstance(error, Mapping) else None
+    code = code if code is not None else kind
+    if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()):
+        status = int(code)
+        return status_error(PROVIDER, status if status in range(400, 600) else SERVER_ERROR, {}, key_name=KEY_NAME)
+    if isinstance(code, str) and code in CODE_STATUSES:
+        return status_error(PROVIDER, CODE_STATUSES[code], {}, key_name=KEY_NAME, code=code)
+    return ProviderError(PROVIDER, "failed while it answered; ask again")

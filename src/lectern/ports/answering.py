@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
-from lectern.domain.evidence import ConfidenceMetrics, Hit
-from lectern.domain.replies import Exchange, Judgement
+from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
+from lectern.domain.replies import CutReason, Exchange, Judgement
 
 
 class Entailment(Protocol):
@@ -28,10 +28,40 @@ class AnswerLocator(Protocol):
 
 
 class Judge(Protocol):
-    """Says whether passages support a sentence: by rules, by a trained model, or by asking a language model."""
+    """Says whether passages support a claim, without a language model."""
 
-    async def judge(self, sentence: str, passages: Sequence[str]) -> Judgement:
-        """The verdict on one sentence, given the passages that it cites; its markers are already removed."""
+    async def judge(self, claim: str, passages: Sequence[str]) -> Judgement:
+        """The verdict on one claim, given passages; its markers are already removed."""
+
+    async def vetoes(self, claim: str, passages: Sequence[str]) -> bool:
+        """Whether a claim has a number, unit or name that the passages do not bear: then it is not supported, whatever
+        a language model says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenClaim:
+    """A claim that the local judge left unconfirmed."""
+
+    text: str
+    passages: tuple[int, ...]  # numbers of the passages that it cites; none if it cites none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What a language model says of a claim. Its quotation is unchecked."""
+
+    verdict: Literal["supported", "contradicted", "not_said"]
+    quote: str  # the words of a passage that say it or say otherwise
+    passage: int | None  # the number of the passage with these words
+
+
+class ModelJudge(Protocol):
+    """Asks a language model about claims, in one call."""
+
+    async def opinions(
+        self, claims: Sequence[OpenClaim], passages: Mapping[int, str]
+    ) -> tuple[list[Opinion | None], Usage]:
+        """An opinion on each claim, None if the model gave none; empty if the call failed. Never raises."""
 
 
 class ConfidencePolicy(Protocol):
@@ -40,6 +70,9 @@ class ConfidencePolicy(Protocol):
     @property
     def floor(self) -> float | None:
         """The cosine below which a hit is noise, if the policy has one."""
+
+    def ceiling(self, level: ConfidenceLevel) -> float:
+        """The highest confidence of a level."""
 
     def measure(self, question: str, field: Sequence[Hit], hits: Sequence[Hit]) -> ConfidenceMetrics:
         """The metrics of `hits`, the passages for the answerer; `field` are the first hits of the search, whose number
@@ -78,6 +111,13 @@ class Usage:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """The provider ended the answer early."""
+
+    reason: CutReason
+
+
 class Answerer(Protocol):
     """Writes a draft: a language model, or the offline one."""
 
@@ -85,8 +125,9 @@ class Answerer(Protocol):
     def model(self) -> str:
         """The model's name in a reply."""
 
-    def write(self, task: Assignment) -> AsyncIterator[str | Usage]:
-        """An answer with `[n]` markers, unchecked, in pieces of any size; then what it cost."""
+    def write(self, task: Assignment) -> AsyncIterator[str | Cut | Usage]:
+        """An answer with `[n]` markers, unchecked, in pieces of any size; `Cut` if the provider ended it early; then
+        what it cost. An answer that is empty or broken off is a `ProviderError`."""
 
     async def summary(self, questions: Sequence[str]) -> str | None:
         """What a conversation is about, in one line; None if this answerer cannot say."""
@@ -115,4 +156,4 @@ class PassageWriter(Protocol):
         """The model's name in a reply."""
 
     async def write(self, question: str, passages: Sequence[Passage]) -> str:
-        """An answer with `[n]` markers, or nothing if no passage has to do with the question."""
+        """An answer with `[n]` markers, or the word for "not covered" if no passage has to do with the question."""

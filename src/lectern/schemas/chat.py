@@ -10,7 +10,18 @@ from pydantic import UUID4, ConfigDict, Field, StringConstraints
 
 from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
-from lectern.domain.replies import Answer, Citation, NearestLesson, Refusal, RefusalReason, Reply, ReplyState, Verdict
+from lectern.domain.replies import (
+    Answer,
+    Citation,
+    CutReason,
+    NearestLesson,
+    Refusal,
+    RefusalReason,
+    Reply,
+    ReplyState,
+    Statement,
+    Verdict,
+)
 from lectern.domain.threads import Run, RunState
 from lectern.schemas.common import Filters, Metadata, Name, Response
 from lectern.schemas.scope import applied
@@ -85,21 +96,37 @@ class Source(Response):
 
 
 class StatementOut(Response):
-    """A sentence of the response, judged against the passages it cites."""
+    """A claim of the response, judged against the passages."""
 
     text: str
+    start: int = Field(description="Position of the claim in `response`, in characters (code points).")
+    end: int
     citations: list[int]
-    verdict: Verdict
+    verdict: Verdict = Field(
+        description="`supported`: a passage says it; `doubtful`: strong evidence against; `unconfirmed`: cannot tell."
+    )
     support: float
+    evidence: str = Field(default="", description="The words of a passage that say it, or that say otherwise.")
+    chunk_id: str | None = Field(default=None, description="The passage with these words.")
+    reason: str = Field(default="", description="Why the claim is doubtful.")
+
+    @classmethod
+    def of(cls, statement: Statement) -> Self:
+        """A statement as a response."""
+        return cls.model_validate(statement, from_attributes=True)
 
 
 class RemovedOut(Response):
-    """Counts of what was removed from the draft."""
+    """Counts of what was removed from the draft or changed in it."""
 
-    invented_citations: int
-    uncited: int
-    contradicted: int
-    blocked: int
+    invented_citations: int = Field(default=0, description="Markers that were never issued.")
+    links: int = Field(default=0, description="Links, images and active tags that the passages do not have.")
+    blocked: int = Field(default=0, description="Words of the instructions, and secrets.")
+    characters: int = Field(default=0, description="Control characters, and what exceeds the cap.")
+    hidden: int = Field(default=0, description="Doubtful claims, if the operator hides them.")
+    corrected_citations: int = Field(
+        default=0, description="Claims that got the marker of the passage that bears them."
+    )
 
 
 class NearestLessonOut(Response):
@@ -169,6 +196,7 @@ class ChatResponse(Response):
     outside_scope: list[NearestLessonOut] = Field(description="Lessons that have it, which the filters hide.")
     other_books: list[str] = Field(description="Other indexed books that cover a refused question.")
     statements: list[StatementOut]
+    cut: CutReason | None = Field(default=None, description="Why the answer ends early, if it does.")
     removed: RemovedOut
     standalone: str = Field(description="The question as it was searched for.")
     filters: dict[str, Any] = Field(
@@ -203,7 +231,8 @@ class ChatResponse(Response):
             nearest=_lessons(reply.nearest if isinstance(reply, Refusal) else ()),
             outside_scope=_lessons(reply.outside_scope if isinstance(reply, Refusal) else ()),
             other_books=list(reply.other_books) if isinstance(reply, Refusal) else [],
-            statements=[] if refusal else [_as(StatementOut, item) for item in getattr(reply, "statements", ())],
+            statements=[] if refusal else [StatementOut.of(item) for item in getattr(reply, "statements", ())],
+            cut=reply.cut if isinstance(reply, Answer) else None,
             removed=_as(RemovedOut, reply.removed),
             standalone=account.standalone,
             filters=applied(account.where) if account.where else {},

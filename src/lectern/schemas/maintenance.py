@@ -93,12 +93,15 @@ class DoctorRequest(Request):
 
 
 class FindingOut(Response):
-    """One disagreement between index and ledger, and what became of it."""
+    """One disagreement between index and ledger, and what became of it; or what the language model can do."""
 
     kind: str
     book_id: str | None
     detail: str
     mended: bool
+    severity: Literal["ok", "note", "problem"] = Field(
+        description="`problem` for everything about the index; `ok` and `note` are about the language model alone."
+    )
 
 
 def without_paths(text: str, names: Mapping[str, str]) -> str:

@@ -172,7 +172,8 @@ class _Reader:
 
     def _code(self, token: Token) -> None:
         numbers = _numbers(token)
-        count = token.content.count("\n")  # the rest are fences
+        # the rest are fences; the last line of a text may be of a listing that nothing closes
+        count = token.content.count("\n") + bool(token.content and not token.content.endswith("\n"))
         inside = range(numbers.start + 1, min(numbers.start + 1 + count, numbers.stop))
         contents = token.content.split("\n")
         quoted = self._raw[numbers.start].lstrip().startswith(">")
@@ -209,7 +210,7 @@ class _Reader:
     ) -> None:
         for number in numbers:
             self._free[number] = False
-        headed = kind == "table" and len(lines) > 1 and _is_rule(lines[1].text)
+        headed = kind == "table" and [_is_rule(line.text) for line in lines[:2]] == [False, True]
         rows = [line for line in lines if not _is_rule(line.text)] if kind == "table" else lines
         last = numbers.stop - 1
         block = Block(

@@ -49,7 +49,7 @@ def plain(text: str) -> str:
         text = _untexed(text)
     text = text.replace("$", " ") if text.count("$") > 1 else text
     if "[" in text:
-        text = _INLINE_LINK.sub(r"\1", text)
+        text = without_targets(text)
     if "<" in text:  # tags in code are content, so they stay
         pieces = text.split("`")
         text = "`".join(piece if place % 2 else _SHORT_TAG.sub(" ", piece) for place, piece in enumerate(pieces))
@@ -60,6 +60,11 @@ def plain(text: str) -> str:
     if "'" in text or "annot" in text:
         text = _CONTRACTION.sub(_spelt, text)
     return _BLANKS.sub(" ", text).strip()
+
+
+def without_targets(text: str) -> str:
+    """The text with the words of each link in its place."""
+    return _INLINE_LINK.sub(r"\1", text)
 
 
 def _spelt(match: re.Match[str]) -> str:

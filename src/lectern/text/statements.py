@@ -61,6 +61,8 @@ def _rows(table: Block) -> Iterator[str]:
     """The rows of a table, each cell with the header of its column. If the first cell of the header is empty, the
     columns name the things that are compared: then the columns, each cell with the first cell of its row."""
     rows = [[cell.strip() for cell in cells_of(line.text).split("|")] for line in table.lines]
+    if not rows:  # a rule without a table
+        return
     if not rows[0][0]:
         rows = _transpose(rows)
     head, *body = rows

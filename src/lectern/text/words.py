@@ -68,6 +68,11 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def word_matches(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text with their positions."""
+    return _WORD.finditer(text)
+
+
 def parts_of(text: str) -> list[str]:
     """The words of a text, with names cut into parts; `cmd_vel` is two words."""
     return _PART.findall(text)

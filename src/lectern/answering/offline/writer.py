@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import dedent
 
+from lectern.answering.instructions import NOT_COVERED
 from lectern.answering.offline.ranking import Candidate, Shortlist, Signals, cosine, fitted_weights, probabilities
 from lectern.confidence.answerability import CANNOT_ANSWER, locate
 from lectern.confidence.requirements import asks_for_code, names_identifier
@@ -58,15 +59,15 @@ class OfflineWriter:
         self._locator = locator
 
     async def write(self, question: str, passages: Sequence[Passage]) -> str:
-        """The best quotes with their passages' numbers, or an empty text if no quote is related to the question."""
+        """The best quotes with their passages' numbers, or `NOT_COVERED` if no quote is related to the question."""
         shortlist = await self.shortlist(question, passages)
         if not shortlist.candidates:
-            return ""
+            return NOT_COVERED
         signals = await self.signals(shortlist)
         chances = probabilities(signals, fitted_weights())
         ranked = sorted(range(len(chances)), key=lambda place: (-chances[place], place))
         if _is_unrelated(signals[ranked[0]]):
-            return ""
+            return NOT_COVERED
         return _render(_choose([(shortlist.candidates[place], chances[place]) for place in ranked], shortlist))
 
     async def shortlist(self, question: str, passages: Sequence[Passage]) -> Shortlist:

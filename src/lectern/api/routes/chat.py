@@ -21,7 +21,9 @@ EVENTS = event_stream(
     status="{state}, and in the first {run_id, session_id, book_id}",
     sources="{sources: [{chunk_id, page_title, section, url, similarity_score}], confidence, confidence_level, "
     "metrics}",
-    delta="{text}, checked",
+    delta="{text}: more of the answer, as it comes; the reply is authoritative",
+    verdict="{claim, text, start, end, citations, verdict, support, evidence, chunk_id, reason}: of a claim of the "
+    "text so far; a later event with the same `claim` replaces it",
     reply="the ChatResponse, as the conversation holds it; the last event",
     error="a Problem; the last event",
 )
@@ -45,7 +47,7 @@ async def chat_run(
 async def chat_stream(
     body: ChatRequest, runs: RunsDep, streams: StreamsDep, caller: ChatCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Answer as Server-Sent Events: `status`, `sources`, `delta` …, and last `reply` or `error`."""
+    """Answer as Server-Sent Events: `status`, `sources`, `delta` …, `verdict` …, and last `reply` or `error`."""
     run = runs.start(turn_request(body, caller, idempotency_key, stream=True))
     await run.wait_until_begun()
     return streams.open(caller, live_events(run))

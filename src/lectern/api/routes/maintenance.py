@@ -40,8 +40,8 @@ async def calibrate(
 
 @router.post("/doctor", operation_id="examineIndex", responses=problems(409))
 async def doctor(lectern: LecternDep, caller: AdminCaller, body: DoctorRequest | None = None) -> list[FindingOut]:
-    """Compare the index with what was ingested, in every book; with `mend`, put right what disagrees. Needs a key that
-    is not limited to some books."""
+    """Compare the index with what was ingested, in every book; with `mend`, put right what disagrees. Then try the
+    language model, if there is one, with three short questions. Needs a key that is not limited to some books."""
     if caller.books is not None:
         raise Forbidden("the doctor looks at every book; ask the operator for a key without a list of books")
     sources = [entry.source for entry in await lectern.books()]
@@ -53,6 +53,7 @@ async def doctor(lectern: LecternDep, caller: AdminCaller, body: DoctorRequest |
             book_id=finding.book_id,
             detail=without_paths(finding.detail, names),
             mended=finding.mended,
+            severity=finding.severity,
         )
         for finding in findings
     ]

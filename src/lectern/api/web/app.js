@@ -30,15 +30,36 @@ function openIn(source) {
   return { href: linkOf(source), target: "_blank", rel: "noopener noreferrer" };
 }
 
-function replyText(text, sources) {
-  const box = node("div", { class: "reply" });
-  for (const part of text.split(/(`+[^`\n]*`+|\[\d+\](?!\())/)) {  // code cites nothing
+function citedText(text, sources) {
+  return text.split(/(`+[^`\n]*`+|\[\d+\](?!\())/).map((part) => {  // code cites nothing
     const marker = /^\[(\d+)\]$/.exec(part);
     const source = marker && sources[Number(marker[1]) - 1];
-    if (source) box.append(node("a", { class: "cite", title: source.breadcrumb, ...openIn(source) }, part));
-    else box.append(part);
+    return source ? node("a", { class: "cite", title: source.breadcrumb, ...openIn(source) }, part) : part;
+  });
+}
+
+// The text as it was written; behind each claim a quiet tick, or a flag with what the book says.
+function replyText(text, sources, statements) {
+  const box = node("div", { class: "reply" });
+  const characters = Array.from(text);  // positions count characters, not the halves of JavaScript's strings
+  let place = 0;
+  for (const statement of (statements || []).filter(({ end }) => Number.isInteger(end))) {  // older replies have none
+    box.append(...citedText(characters.slice(place, statement.end).join(""), sources), ...verdictMark(statement));
+    place = Math.max(place, statement.end);
   }
+  box.append(...citedText(characters.slice(place).join(""), sources));
   return box;
+}
+
+function verdictMark(statement) {
+  const words = statement.evidence ? `The book: “${statement.evidence}”` : "";
+  if (statement.verdict === "supported") {
+    const label = words || "The book says this.";
+    return [node("span", { class: "verdict supported", title: label, role: "img", "aria-label": label }, "\u2009✓")];
+  }
+  if (statement.verdict !== "doubtful") return [];
+  const flag = node("summary", { "aria-label": "Doubtful: show why", title: statement.reason }, "⚑");
+  return [node("details", { class: "verdict doubtful" }, flag, ` ${statement.reason} ${words} `)];
 }
 
 function sourceList(sources) {
@@ -49,7 +70,7 @@ function sourceList(sources) {
   return list;
 }
 
-// A turn as it grows: the question, then checked text, then the reply, which replaces what was there.
+// A turn as it grows: the question, the text as it comes, verdicts, then the reply, which replaces what was there.
 function begin(question) {
   const turn = node("div", { class: "turn" }, node("h2", {}, question));
   const textBox = node("div", { class: "reply", "aria-busy": "true" }, "…");
@@ -57,10 +78,15 @@ function begin(question) {
   conversationPane.append(turn);
   turn.scrollIntoView({ block: "start" });
   let written = "";
+  const statements = [];
   return {
     add(text) {
       written += text;
       textBox.textContent = written;
+    },
+    judge(statement) {
+      statements[statement.claim] = statement;
+      textBox.replaceChildren(...replyText(written, [], statements.filter(Boolean)).childNodes);
     },
     finish(reply) {
       turn.replaceChildren(node("h2", {}, question), ...replyParts(reply));
@@ -74,7 +100,8 @@ function begin(question) {
 }
 
 function replyParts(reply) {
-  const elements = [replyText(reply.response, reply.sources)];
+  const elements = [replyText(reply.response, reply.sources, reply.statements)];
+  if (reply.cut) elements.push(node("p", { class: "quiet" }, "The model stopped early: the answer is not complete."));
   if (reply.should_answer) {
     elements.push(node("p", { class: "quiet" }, node("span", { class: "level" }, `${reply.confidence_level} confidence`), ` · ${reply.model}`));
     elements.push(sourceList(reply.sources));
@@ -100,7 +127,10 @@ async function ask(question) {
     const body = { message: question };
     if (session()) body.session_id = session();
     else if (bookSelect.value) body.book_id = bookSelect.value;
-    const reply = await follow(body, (name, data) => name === "delta" && turn.add(data.text));
+    const reply = await follow(body, (name, data) => {
+      if (name === "delta") turn.add(data.text);
+      if (name === "verdict") turn.judge(data);
+    });
     turn.finish(reply);
     storeSession(reply.session_id);
     input.value = "";
