@@ -30,9 +30,10 @@ check: dev  ## format, lint, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-COMPILE := uv pip compile --universal --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+COMPILE := uv pip compile --universal --generate-hashes --custom-compile-command "make lock" \
 	--python-version 3.11 pyproject.toml
 
+# uv writes no address of an index into a lock unless it is told to; tests/unit checks the locks
 lock:  ## renew both lock files (needs uv): the core, and everything that tests need with it
 	$(COMPILE) --group run -o requirements.lock
 	$(COMPILE) --all-extras --group dev -c requirements.lock -o requirements-dev.lock

@@ -75,7 +75,7 @@ class ScriptedModel:
 
 def opinion(verdict: str, quote: str = "", passage: int | None = None) -> Opinion:
     """What the model says of a claim."""
-    return Opinion(verdict=verdict, quote=quote, passage=passage)  # type: ignore[arg-type]
+    return Opinion(verdict=verdict, quote=quote, passage=passage)  # type: ignore[arg-type]  # a plain string names the verdict
 
 
 def draft_of(text: str) -> Draft:
@@ -104,7 +104,7 @@ async def checked(
         text=sent_text,
         shown=draft.numbers,
         passages=passages,
-        judge=judge or TopicJudge(),  # type: ignore[arg-type]
+        judge=judge or TopicJudge(),  # type: ignore[arg-type]  # a scripted judge
     )
     return checking, [event async for event in checking.run(model)]
 

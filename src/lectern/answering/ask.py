@@ -217,7 +217,7 @@ class _Turn:
             judge=self._deps.judge,
             model_seconds=lambda: self._seconds_left() * JUDGING_SHARE,
         )
-        async with aclosing(checking.run(self._deps.model_judge)) as checked_claims:  # type: ignore[type-var]
+        async with aclosing(checking.run(self._deps.model_judge)) as checked_claims:
             async for number, checked in checked_claims:
                 if text == draft.text.strip() and not self._deps.rules.hide_doubtful:  # else it is about another text
                     statement = sent_statement(text, checked, draft.numbers, len(opening))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lectern.answering.citations import citation
@@ -55,7 +55,7 @@ class Checking:
     claims: list[CheckedClaim] = field(default_factory=list)
     tokens: int = 0
 
-    async def run(self, model_judge: ModelJudge | None) -> AsyncIterator[tuple[int, CheckedClaim]]:
+    async def run(self, model_judge: ModelJudge | None) -> AsyncGenerator[tuple[int, CheckedClaim], None]:
         """Each claim with its number, as soon as it is judged; again if the language model changes the verdict."""
         for number, claim in enumerate(claims_of(self.text)):
             self.claims.append(await self._check(claim))

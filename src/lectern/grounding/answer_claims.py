@@ -40,6 +40,7 @@ _ABOUT_THE_BOOK = re.compile(
 )
 _DIGIT = re.compile(r"\d")  # what has a number states more
 _LABEL = re.compile(r"(?:\*\*[^*]+\*\*|__[^_]+__)[.:]?")  # stands before what is said of it
+_KINDS: dict[str, ClaimKind] = {"item": "item", "row": "row", "code": "listing"}
 _GAP = re.compile(r"(?<=\w) +(?=[.,;:!?](?:\s|$))")
 _REFERENCE = re.compile(
     r"(?i)^\W*(?:see|for (?:more|details|further)|refer to|more on this)\b[^.]{0,60}?"
@@ -82,7 +83,7 @@ def _claim(piece: Piece, answer: str, markers: tuple[tuple[int, int], ...], quot
     text = _judged_text(piece)
     if text is None:
         return None
-    kind: ClaimKind = {"item": "item", "row": "row", "code": "listing"}.get(piece.kind, "sentence")  # type: ignore[assignment]
+    kind = _KINDS.get(piece.kind, "sentence")
     if kind != "listing" and answer.count("\n", 0, piece.start) in quotes:
         kind = "quote"
     return AnswerClaim(
