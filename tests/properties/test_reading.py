@@ -61,7 +61,7 @@ leaves = st.one_of(
         lambda part: "#" * part[0] + " " + part[1]
     ),
     st.sampled_from(
-        ["W W\n===", "W\n---", "***", "[W]: https://example.org", "![W](x.png)", "W `W <W>` W", "W **W** [W](x)"]
+        ["W W\n===", "W\n---", "***", "[G]: https://example.org", "![W](x.png)", "W `W <W>` W", "W **W** [W](x)"]
     ),
     st.tuples(st.sampled_from(["```", "~~~", "````"]), st.sampled_from(["", "py", 'js title="x"']), code).map(
         lambda part: f"{part[0]}{part[1]}\n" + "\n".join(part[2]) + f"\n{part[0]}"

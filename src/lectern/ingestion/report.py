@@ -22,6 +22,9 @@ class JobProgress:
     queued_at: str = field(default_factory=utc_now)
     started_at: str | None = None
     discovered: int = 0
+    left_out: int = 0
+    includes: tuple[int, int] = (0, 0)  # read, failed
+    language: str | None = None
     unchanged: set[str] = field(default_factory=set)
     processed: set[str] = field(default_factory=set)
     deleted_files: set[str] = field(default_factory=set)
@@ -37,10 +40,13 @@ class JobProgress:
         """Store the figures of a plan before its first lesson is read. Called again if a file changed and the folder
         was planned again."""
         self.discovered = survey.files_discovered
+        self.left_out = len(survey.files_left_out)
+        self.includes = survey.includes, survey.includes_failed
+        self.language = survey.manifest.language
         self.unchanged = set(plan.unchanged) if plan.mode == "incremental" else set()
         lessons = {lesson.source_file for lesson in survey.lessons}
         self.processed &= lessons  # not a file that broke or was removed since the last plan
-        there = lessons | {problem.file for problem in survey.problems}
+        there = lessons | {problem.file for problem in survey.problems if problem.severity == "error"}
         self.deleted_files = (self.deleted_files | set(plan.deleted)) - there
         self.problems = list(survey.problems)
         self.after = {chunk for record in records.values() for chunk in record.chunk_ids}
@@ -78,13 +84,17 @@ class JobProgress:
             queued_at=self.queued_at,
             started_at=self.started_at,
             completed_at=utc_now() if over else None,
-            duration_seconds=round(duration, 3) if over else None,
+            duration_seconds=round(duration) if over else None,
             error_message=error_message,
             files_discovered=self.discovered,
             files_processed=len(self.processed - failed),
             files_skipped=len(self.unchanged - self.processed - failed),
             files_failed=len(failed),
             files_deleted=len(self.deleted_files),
+            files_left_out=self.left_out,
+            includes_read=self.includes[0],
+            includes_failed=self.includes[1],
+            language=self.language,
             chunks_created=len(self.after - before),
             chunks_deleted=len(before - self.after),
             chunks_kept=len(before & self.after),

@@ -14,15 +14,34 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from lectern.reading.markup import Cleaned, Span, clean
+from lectern.reading.rims import without_rims
 
 Kind = Literal["heading", "text", "fence", "code", "table", "math"]
 
-_HINTS = re.compile(r"<|\{/\*|^(?:import|export)\b|^[ \t>]*\$\$|\\\[", re.MULTILINE)
-_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+\S|===[!+]?[ \t]+\"")
+_HINTS = re.compile(
+    r"<|\{[/:.#\w \t'\"]|^(?:import|export)\b|^[ \t>]*\$\$|\\\[|&[A-Za-z#]|^[ \t]*///|\[[!\[]|%%|\^[A-Za-z0-9]"
+    r"|:(?:material|fontawesome|octicons|simple)-",
+    re.MULTILINE,
+)
+_INDENTING = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*[^\s!?]|===[!+]?[ \t]+\"|: {3}")
+_INDENTING_SIGNS = ("!!!", "???", "===", ":   ")
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
+_ID = re.compile(r"\{:?[ \t]*(?:/\*[ \t]*)?#([^\s{}*]+)[^{}]*\}|\[\[([\w-]+)\]\]")
+MAX_ID = 200  # characters of a heading's id and the signs around it
 MAX_LOOK = 4000  # characters of a line that are parsed for structure; a line with 100,000 columns is no table
 MAX_MARKS = 99  # backticks of a fence; a longer run is decoration
 MAX_NESTING = 20  # lists and quotes deeper than this are read as text
+
+
+def explicit_id(heading: str) -> tuple[str, str | None]:
+    """A heading without its explicit id, and the id: `Nodes {#n}`, `Nodes {: #n }`, `Nodes {/* #n */}`, `Nodes [[n]]`.
+    Links to notes were replaced by their words before."""
+    bare = heading.rstrip()
+    start = bare.rfind("{") if bare.endswith("}") else bare.rfind("[[") if bare.endswith("]]") else -1
+    match = _ID.fullmatch(bare, start) if start >= 0 and len(bare) - start < MAX_ID else None
+    if match is None or (match[2] and not bare[:start].strip("# \t")):
+        return heading, None
+    return bare[:start].rstrip(), match[1] or match[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +73,48 @@ def _parser(*, indented_code: bool) -> MarkdownIt:
 _MARKDOWN, _MDX = _parser(indented_code=True), _parser(indented_code=False)
 
 
-def read_body(text: str, *, mdx: bool) -> Body:
+def read_body(text: str, *, mdx: bool, wiki: bool = False) -> Body:
     """Read the blocks of a body. With `mdx`, indented lines are not code; a file with components is always read as
-    MDX."""
+    MDX. With `wiki`, it is a note of Obsidian's. The anchors of headings are in their titles, not in their lines."""
+    body = _read(text, mdx=mdx, wiki=wiki)
+    for block in body.blocks:
+        if block.kind == "heading" and block.end == block.start + 1:
+            body.lines[block.start] = explicit_id(body.lines[block.start])[0]
+    return body
+
+
+def _read(text: str, *, mdx: bool, wiki: bool) -> Body:
     if not _HINTS.search(text):
-        lines = text.split("\n")
-        return Body(lines, _blocks(lines, _tokens(_shadow(lines, mdx=mdx), mdx=mdx), []))
-    cleaned, mdx = _cleaned(text, mdx=mdx)
+        return _parsed(text.split("\n"), [], mdx=mdx)
+    cleaned, mdx = cleaned_text(text, mdx=mdx, wiki=wiki)
     lines = ["" if not line.strip() else line for line in cleaned.text.split("\n")]
     line_of = LineFinder(text).line
     kinds: tuple[tuple[Kind, list[Span]], ...] = (("math", cleaned.maths), ("code", cleaned.raw))
     apart = [Block(kind, line_of(start), line_of(end - 1) + 1) for kind, spans in kinds for start, end in spans]
+    return _parsed(lines, apart, mdx=mdx)
+
+
+def _parsed(lines: list[str], apart: list[Block], *, mdx: bool) -> Body:
+    """The body of these lines; `apart` are blocks that markdown-it must not parse."""
     shadow = _shadow(lines, mdx=mdx)
+    parsed = list(shadow)
     for block in apart:
-        shadow[block.start : block.end] = [""] * (block.end - block.start)
-    return Body(lines, _blocks(lines, _tokens(shadow, mdx=mdx), apart))
+        parsed[block.start : block.end] = [""] * (block.end - block.start)
+    tokens = _tokens(parsed, mdx=mdx)
+    code = [token.map for token in tokens if token.type in ("fence", "code_block") and token.map]
+    spans = sorted([(start, end) for start, end in code] + [(block.start, block.end) for block in apart])
+    visible = without_rims(shadow, spans)
+    return Body(visible, _blocks(visible, tokens, apart))
 
 
-def _cleaned(text: str, *, mdx: bool) -> tuple[Cleaned, bool]:
-    """Clean a text without changing its code. A removed span that contains code (a commented-out example) can change
-    what is code after it, so it is replaced by spaces and the text is parsed again."""
+def cleaned_text(text: str, *, mdx: bool, wiki: bool = False, signs: bool = True) -> tuple[Cleaned, bool]:
+    """Clean a text without changing its code, and say whether it is MDX. A removed span that contains code (a
+    commented-out example) can change what is code after it, so spaces replace it and the text is parsed again."""
     current = text
     for _ in range(4):
         lines = current.split("\n")
         code = _code_spans(_tokens(_shadow(lines, mdx=mdx), mdx=mdx), lines)
-        cleaned = clean(current, code)
+        cleaned = clean(current, code, wiki=wiki, signs=signs, mdx=mdx)
         mixed = [span for span in cleaned.removals if _meets(span, code)]
         if cleaned.components and not mdx:
             mdx = True
@@ -123,9 +159,9 @@ class LineFinder:
 
 
 def _shadow(lines: list[str], *, mdx: bool) -> list[str]:
-    """The lines that markdown-it parses. The content of an admonition (`!!! note`) is unindented, because it would be
-    read as code."""
-    if mdx or not any("!!!" in line or "???" in line or "===" in line for line in lines):
+    """The lines that are parsed and shown. The content of an admonition (`!!! note`), a tab or a definition (`:   …`)
+    is unindented, because it would be read as code."""
+    if mdx or not any(sign in line for line in lines for sign in _INDENTING_SIGNS):
         return list(lines)
     shadow: list[str] = []
     indents: list[int] = []
@@ -134,7 +170,7 @@ def _shadow(lines: list[str], *, mdx: bool) -> list[str]:
         if bare:
             while indents and len(line) - len(bare) < indents[-1] + 4:
                 indents.pop()
-            if _ADMONITION.match(bare):
+            if _INDENTING.match(bare):
                 shadow.append(line[4 * len(indents) :])
                 indents.append(len(line) - len(bare))
                 continue

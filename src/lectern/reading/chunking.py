@@ -23,7 +23,10 @@ from lectern.reading.blocks import Block, Body
 from lectern.reading.headings import Section
 
 # Where prose may be cut. `text/pieces.py` finds sentences; other cuts here would give books other chunks.
-_CUT = re.compile(r"[.!?…]['\"”’)\]*_`]*(?=\s)|[。！？｡؟۔।॥]['\"”’」』）]*|\n")
+_CUT = re.compile(
+    r"[.!?…]['\"”’)\]*_`]*(?=\s)|[。！？｡؟۔।॥]['\"”’」』）]*"
+    r"|(?:(?<=  )|(?<=\\))\n|\n(?=[ \t>]{0,40}(?:[-*+•▪–✓✔✅☐☑|]|\d{1,9}[.)])[ \t]|[ \t]{0,40}\n)"  # no wrapped line
+)
 MIN_CUT_DISTANCE = 25  # characters between two positions where a text may be cut
 _VISIBLE_RUN = re.compile(r"\S+")
 _UNSPACED = re.compile(
@@ -39,15 +42,17 @@ MAX_OVERFILL = 1.15  # a chunk may exceed the target by this factor to avoid a t
 MIN_FILL = 0.25  # of the target; a smaller chunk joins its neighbour where it fits
 MAX_HEADING_SHARE = 1 / 8  # of the characters of a chunk; shorter headings stay with any text, even a long listing
 
-READER_VERSION = "3"
+READER_VERSION = "5"
 """Part of every lesson's digest. Bump it whenever a change in this package could give any file other chunks, titles,
 places or URLs than before: every lesson is then read again on the next run; texts that stayed keep their vectors."""
 
-LEXICAL_VERSION = "1"
+LEXICAL_VERSION = "2"
 """Part of every lesson's digest, like the book's language. Bump it whenever `index/lexical.py` could give any text
 other terms than before. It is defined here because the reader makes the digest and cannot import the index."""
 
-_ONLY_REFUSE = frozenset({"max_file_bytes", "max_lines", "max_markup"})  # they do not change how a file is read
+_ONLY_REFUSE = frozenset(
+    {"max_file_bytes", "max_lines", "max_markup", "include_limits"}
+)  # they do not change how a file is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,7 @@ class ReadingRules:
     short_tokens: int = 80  # sections below this may share a chunk with their neighbours
     max_chars: int = 4000  # a limit for scripts without spaces, which have few "words"
     min_chars: int = 10
+    include_limits: tuple[str, ...] = ()  # a book below one of these folders includes no file from above it
 
     @property
     def fingerprint(self) -> str:
@@ -337,6 +343,24 @@ class Draft:
         ends = list(accumulate(map(len, parts), initial=-trimmed))
         marks = zip(ends[1::2], self.pieces, strict=True)  # a piece begins where its gap ends
         return tuple((max(at, 0), *piece.opens) for at, piece in marks if piece.opens)
+
+    def line_spans(self) -> list[tuple[int, int, int]]:
+        """Where each of the body's lines begins and ends in the text, and its number. Lines that were added to open a
+        listing or a table again are left out."""
+        parts = self._parts()
+        text = "".join(parts)
+        at = len(text.lstrip()) - len(text)
+        spans: list[tuple[int, int, int]] = []
+        for piece, gap, words in zip(self.pieces, parts[::2], parts[1::2], strict=True):
+            at += len(gap)
+            number = piece.first - piece.head.count("\n")
+            for line in words.split("\n"):
+                if piece.first <= number <= piece.last:
+                    spans.append((max(at, 0), max(at + len(line), 0), number))
+                at += len(line) + 1
+                number += 1
+            at -= 1
+        return spans
 
     def text(self) -> str:
         """The author's lines with all fences closed, unindented if the chunk begins inside a list."""

@@ -6,7 +6,7 @@ characters, variation selectors that can carry any bytes, control characters for
 the report names them.
 
 Partials are files or folders whose names begin with an underscore. Docusaurus publishes no page for them; their text is
-shown on the pages that import them, so citations link to such a page.
+shown on the pages that import them.
 
 `lesson_text` checks a file and separates its front matter from its body, for the survey and for `lessons.py`.
 """
@@ -28,7 +28,31 @@ from lectern.reading.chunking import ReadingRules
 from lectern.reading.frontmatter import FrontMatter, open_front_matter
 from lectern.reading.problems import Unreadable, error, warning
 
-SUFFIXES = (".md", ".mdx")
+SUFFIXES = (".md", ".mdx", ".markdown")
+_NO_TEXT_SUFFIXES = frozenset(
+    # images, sound, films, fonts
+    "ai apng avif bmp drawio eps excalidraw fig gif heic ico icns jfif jpeg jpg kra pdn png psd sketch svg tif tiff "
+    "webp xcf 3gp aac aif aiff avi flac flv m4a m4v mid mkv mov mp3 mp4 mpeg mpg oga ogg ogv opus wav webm weba wma "
+    "wmv eot otf ttc ttf woff woff2 "
+    # archives, programs, data
+    "7z apk app bin bz2 class deb dll dmg dylib exe gz iso jar lib msi node o obj rar rpm snap so tar tgz whl xz "
+    "zip zst arrow avro bib bibtex csl csv dat db dbf feather geojson gexf glb gltf graphml h5 hdf5 ics jsonl kml "
+    "mat ndjson npy npz onnx parquet pb pcap pickle pkl pt pth rda rdata rds rproj safetensors sav shp sqlite "
+    "sqlite3 stl tfrecord tsv url usd usda usdz vtt srt xls xlsx ods key numbers "
+    # programs' texts, settings
+    "asm astro awk bash bat bazel bicep bzl c cc cfg cjs clj cljs cmake cmd coffee conf cpp cs csproj css csx cts "
+    "cu cxx d dart diff dockerfile dot el elm env erl ex exs f f90 fish fs fsx gd gemspec gitattributes gitignore "
+    "gitkeep gleam glsl go gql gradle graphql groovy gv h hbs hcl hpp hrl hs hx ini ino jinja jinja2 j2 jl js json "
+    "json5 jsonc jsx kt kts launch less lisp lock lua m make mermaid mjs mk ml mli mmd mod mts nim nims nix njk "
+    "nu pas patch php pl plist pm po pot prisma properties proto ps1 psm1 puml py pyi pyx r rake rb rego rkt rs s "
+    "sass sbt scad scala scm scss service sh sln snap sol sql stylus styl sum sv svelte swift tcl template tf tfvars "
+    "thrift tmpl toml ts tsx urdf v vala vb vbs vcxproj vhd vhdl vim vue wasm wat webmanifest wgsl xacro xml xsd "
+    "xsl xslt yaml yml zig zsh log map bak swp tmp orig".split()
+)  # what is no text of a book; a file with any other suffix is named in the report if it is not read
+CONFIG_NAMES = frozenset(
+    "docusaurus.config.js docusaurus.config.ts docusaurus.config.mjs docusaurus.config.cjs mkdocs.yml mkdocs.yaml "
+    "book.toml _toctree.yml".split()
+)  # of a site; `sites.py` reads them
 SIDE_FILES = frozenset(
     {"_category_.json", "_category_.yml", "_category_.yaml"}
 )  # Docusaurus: a folder's label, position
@@ -41,7 +65,6 @@ _HIDDEN = re.compile(
 _FLAG = re.compile(
     "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
 )  # the flags of England, Scotland and Wales use tag characters
-_IMPORTED = re.compile(r"""^import\s+[\w$]+\s+from\s+['"]([^'"\n]{1,400}\.mdx?)['"]""", re.MULTILINE)
 MARKS_PER_TAG = 10  # backticks that cost as much as one tag
 
 
@@ -51,6 +74,8 @@ class BookFiles:
 
     files: list[str] = field(default_factory=list)
     side_files: list[str] = field(default_factory=list)
+    config_files: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)  # files that may be texts, in formats that are not read
     problems: list[Problem] = field(default_factory=list)
     unusable: int = 0  # Markdown files that are in `problems` instead of `files`
 
@@ -75,6 +100,7 @@ def find_files(root: Path, exclude: Iterable[str] = ()) -> BookFiles:
                 _sort_in(entry, f"{folder}/{entry.name}" if folder else entry.name, root, patterns, book_files, pending)
     book_files.files.sort(key=natural)
     book_files.side_files.sort(key=natural)
+    book_files.unread.sort(key=natural)
     book_files.problems.sort(key=lambda problem: problem.file)
     return book_files
 
@@ -102,8 +128,17 @@ def _sort_in(
         book_files.problems.append(
             warning(printable_path(path), None, "this link to a folder is not followed; move the folder here")
         )
-    elif entry.name in SIDE_FILES and printable(path):
+    elif printable(path):
+        _sort_in_other(entry.name, path, book_files)
+
+
+def _sort_in_other(name: str, path: str, book_files: BookFiles) -> None:
+    if name in SIDE_FILES:
         book_files.side_files.append(path)
+    elif name in CONFIG_NAMES:
+        book_files.config_files.append(path)
+    elif (suffix := posixpath.splitext(name)[1][1:].lower()) and suffix not in _NO_TEXT_SUFFIXES:
+        book_files.unread.append(path)
 
 
 def printable(path: str) -> bool:
@@ -233,38 +268,9 @@ def hidden_characters(text: str) -> tuple[int, str] | None:
     return text.count("\n", 0, first.start()) + 1, message
 
 
-def imported_files(file: str, text: str) -> tuple[str, ...]:
-    """The Markdown files that a file imports, as paths from the book's folder, or from the site's folder for
-    `@site/...`."""
-    if "import" not in text or ".md" not in text:
-        return ()
-    home = posixpath.dirname(file)
-    return tuple(
-        target.removeprefix("@site/")
-        if target.startswith("@site/")
-        else posixpath.normpath(posixpath.join(home, target))
-        for target in _IMPORTED.findall(text)
-    )
-
-
 def partial(file: str) -> bool:
     """Whether Docusaurus publishes no page for this file."""
     return any(step.startswith("_") for step in file.split("/"))
-
-
-def importer_of(file: str, imports: dict[str, tuple[str, ...]]) -> str | None:
-    """The first page, by path, that imports this partial, directly or through other partials."""
-    visited = {file}
-    waiting = [file]
-    while waiting:
-        imported = waiting.pop(0)
-        for page, targets in imports.items():
-            if page not in visited and any(target == imported or target.endswith(f"/{imported}") for target in targets):
-                if not partial(page):
-                    return page
-                visited.add(page)
-                waiting.append(page)
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

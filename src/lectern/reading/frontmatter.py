@@ -44,9 +44,10 @@ _ALIASES = {
     "primary_layer": "layer",
     "teaching_layer": "layer",
 }
+_HIDING_KEYS = ("draft", "unlisted")
 _KEYS = frozenset(
     "title id slug description module chapter lesson hardware_tier proficiency_level layer sidebar_position "
-    "sidebar_label".split()
+    "sidebar_label draft unlisted".split()
 ) | frozenset(_ALIASES)
 
 
@@ -98,6 +99,7 @@ class FrontMatter:
     layer: str | None = None
     sidebar_position: float | None = None
     sidebar_label: str | None = None
+    hidden: str | None = None  # the key that says that the page is not published
     claims: dict[str, tuple[str, int]] = field(
         default_factory=dict
     )  # `chapter` and `lesson` values that are no whole number, with their lines
@@ -175,6 +177,7 @@ def _front_matter(file: str, node: yaml.MappingNode) -> tuple[FrontMatter, list[
         layer=values.value("layer", layer, "L1, L2, L3 or L4"),
         sidebar_position=values.position("sidebar_position"),
         sidebar_label=values.text("sidebar_label"),
+        hidden=next((name for name in _HIDING_KEYS if values.flag(name)), None),
         claims=values.claims,
     )
     return front, values.problems
@@ -205,6 +208,10 @@ class _KeyValues:
             self.warn(line, f"{name!r} in the front matter is not a single text and is ignored; write one line")
             return None
         return one_line(parts[0]) or None if parts else None
+
+    def flag(self, name: str) -> bool:
+        parts, _ = self.entries.get(name, ([], 0))
+        return parts is not None and [part.lower() for part in parts] in (["true"], ["yes"], ["on"])
 
     def number(self, name: str) -> int | None:
         parts, line = self.entries.get(name, ([], 0))

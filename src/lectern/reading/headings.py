@@ -21,7 +21,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from lectern.domain.books import Site
-from lectern.reading.blocks import MAX_LOOK, Block, Body
+from lectern.reading.blocks import MAX_LOOK, Block, Body, explicit_id
+from lectern.reading.markup import clean
 from lectern.reading.names import one_line
 
 MAX_TITLE = 200  # characters; a longer heading is cut in titles and trails, not in the text
@@ -31,24 +32,14 @@ _MARKUP = re.compile(r"[`*_\[\]<>&!\\~]")
 _TOP_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")  # opens a listing outside quotes and lists
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"\s*(?:[-*+>|]|\d+[.)])|<|import\s|export\s|:::|!!!|\{")
-_ID = re.compile(r"\{:?[ \t]*(?:/\*[ \t]*)?#([^\s{}*]+)[^{}]*\}")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_HTML_TITLE = re.compile(r"[ \t]{0,20}<h1(?:\s[^<>]{0,300})?>([^\n]{1,400}?)</h1>", re.IGNORECASE)
 _inline = MarkdownIt("commonmark", {"maxNesting": 20}).enable("strikethrough")
 _MKDOCS_DROPPED = re.compile(r"[^\w\s-]")
 _MKDOCS_GAPS = re.compile(r"[-\s]+")
 _MKDOCS_COUNT = re.compile(r"(.*)_([0-9]{1,500})")  # more digits are no count; Python refuses numbers over 4,300 digits
 _SLUG_CATEGORIES = ("L", "M", "Nd", "Nl", "Pc")  # letters, marks, digits, letter numbers, underscores
 MAX_ANCHOR = 500  # characters; a longer anchor is left out of URLs, and the page opens without it
-
-
-def explicit_id(heading: str) -> tuple[str, str | None]:
-    """A heading without its explicit id, and the id: `Nodes {#n}`, `Nodes {: #n }`, `Nodes {/* #n */}`."""
-    bare = heading.rstrip()
-    if not bare.endswith("}"):
-        return heading, None
-    start = bare.rfind("{")
-    match = _ID.fullmatch(bare, start) if start >= 0 and len(bare) - start < MAX_TITLE else None
-    return (bare[:start].rstrip(), match[1]) if match else (heading, None)
 
 
 def heading_text(heading: str) -> str:
@@ -90,21 +81,29 @@ def _visible_text(token: Token, *, images: bool) -> str:
     return ""
 
 
-def first_heading(body: str) -> str | None:
-    """The text of the first heading of any level outside code and comments; None if there is none."""
+def title_heading(body: str, *, wiki: bool = False) -> str | None:
+    """The text of the first heading outside code and comments if it is of the first level, so that it is the title of
+    the page; None for another. With `wiki`, it may have links to notes."""
     before: list[str] = []  # lines of the paragraph so far; an underline would make them a heading
     for line in _prose_lines(body):
-        heading = atx(line)
-        if heading is None and before and _UNDERLINE.match(line):
-            heading = " ".join(before)
-        if heading is not None and (words := heading_text(heading)):
-            return words
+        heading, first_level = atx(line), line.lstrip(" ").startswith(("# ", "#\t"))
+        if heading is None and (tag := _HTML_TITLE.match(line)):
+            heading, first_level = tag[1], True
+        elif heading is None and before and _UNDERLINE.match(line):
+            heading, first_level = " ".join(before), line.strip()[0] == "="
+        if heading is not None and (words := heading_text(_cleaned(heading, wiki=wiki))):
+            return words if first_level else None
         paragraph = heading is None and line.strip() and not line.startswith("    ") and not _NO_PARAGRAPH.match(line)
         if paragraph:
             before.append(line.strip())
         elif before:
             before = []
     return None
+
+
+def _cleaned(heading: str, *, wiki: bool) -> str:
+    """A heading without markup that is not Markdown."""
+    return clean(f"# {heading}", [], wiki=wiki).text[2:] if len(heading) <= MAX_INLINE else heading
 
 
 def _prose_lines(body: str) -> Iterator[str]:

@@ -6,16 +6,26 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from lectern.domain.books import LessonSource, Manifest, Problem
-from lectern.domain.chunks import Chunk, ChunkId, SectionMark, chunk_id, content_hash, estimate_tokens, parent_doc_id
+from lectern.domain.books import Inclusion, LessonSource, Manifest, Problem
+from lectern.domain.chunks import (
+    Chunk,
+    ChunkId,
+    IncludedLines,
+    SectionMark,
+    chunk_id,
+    content_hash,
+    estimate_tokens,
+    parent_doc_id,
+)
 from lectern.reading.blocks import read_body
 from lectern.reading.chunking import DEFAULT_RULES, Draft, ReadingRules, drafts_of
-from lectern.reading.files import lesson_text, read_bytes
+from lectern.reading.files import LessonText, lesson_text, read_bytes
 from lectern.reading.headings import sections_of
+from lectern.reading.includes import Includer, ShownLine
 from lectern.reading.problems import Unreadable, error, internal_error
 
 _UNSAFE = re.compile(r"[\x00-\x20\"#%<>\\^`{|}\x7f-\xa0]")
@@ -49,25 +59,69 @@ def read_lesson(
     if hashlib.sha256(raw).hexdigest() != source.source_file_hash:
         raise FileChanged(source.source_file)
     try:
-        return _cut(source, raw, manifest, rules)
+        return _cut(folder, source, raw, manifest, rules)
+    except FileChanged:
+        raise
     except Unreadable as exc:
         return ReadLesson(chunks=(), problems=(exc.problem(source.source_file),))
     except Exception as exc:  # noqa: BLE001  # one file never stops the others, whatever is in it
         return ReadLesson(chunks=(), problems=(internal_error(source.source_file, exc),))
 
 
-def _cut(source: LessonSource, raw: bytes, manifest: Manifest, rules: ReadingRules) -> ReadLesson:
+def _cut(folder: Path, source: LessonSource, raw: bytes, manifest: Manifest, rules: ReadingRules) -> ReadLesson:
     lesson = lesson_text(source.source_file, raw, rules)
-    body = read_body(lesson.body, mdx=source.source_file.lower().endswith(".mdx"))
+    lines: list[ShownLine] | None = None
+    if source.inclusion is not None:
+        lines = _expanded(folder, source, source.inclusion, lesson, rules)
+    text = lesson.body if lines is None else "\n".join(line.text for line in lines)
+    body = read_body(text, mdx=source.source_file.lower().endswith(".mdx"), wiki=source.wiki)
     drafts = drafts_of(body, sections_of(body, source.lesson_title, manifest.site), rules)
     texts = [draft.text() for draft in drafts]
     if not texts or (len(texts) == 1 and len(texts[0]) < rules.min_chars):
         message = f"the lesson has fewer than {rules.min_chars} characters of text; write more or remove the file"
         return ReadLesson(chunks=(), problems=(error(source.source_file, lesson.body_line + 1, message),))
-    return ReadLesson(chunks=_chunks(source, drafts, texts, lesson.body_line))
+    return ReadLesson(chunks=_chunks(source, drafts, texts, _FileLines(lesson.body_line, lines)))
 
 
-def _chunks(source: LessonSource, drafts: list[Draft], texts: list[str], body_line: int) -> tuple[Chunk, ...]:
+def _expanded(
+    folder: Path, source: LessonSource, inclusion: Inclusion, lesson: LessonText, rules: ReadingRules
+) -> list[ShownLine]:
+    """The lines of a lesson with what it includes. Raises FileChanged if that has changed since the survey."""
+    includer = Includer(folder, inclusion, rules, inclusion.notes)
+    expanded = includer.expand(source.source_file, lesson.body, lesson.body_line)
+    if expanded is None or expanded.inclusion.digest != inclusion.digest:
+        raise FileChanged(source.source_file)
+    return expanded.lines
+
+
+@dataclass(frozen=True, slots=True)
+class _FileLines:
+    """Which lines of files the lines of a body are."""
+
+    before: int  # lines of the file before the body
+    lines: list[ShownLine] | None  # None: the body is that of the file
+
+    def number(self, line: int) -> int:
+        """The line of the lesson's file, from 1."""
+        return self.before + 1 + (line if self.lines is None else self.lines[line].at)
+
+    def included(self, draft: Draft) -> tuple[IncludedLines, ...]:
+        """The parts of a draft that are from other files."""
+        parts: list[IncludedLines] = []
+        for at, end, number in draft.line_spans() if self.lines is not None else []:
+            origin = self.lines[number].origin if self.lines is not None else None
+            if origin is None:
+                continue
+            file, line = origin
+            last = parts[-1] if parts else None
+            if last and (last.file, last.line_end + 1) == origin and at == last.end + 1:
+                parts[-1] = replace(last, end=end, line_end=line)
+            else:
+                parts.append(IncludedLines(at=at, end=end, file=file, line_start=line, line_end=line))
+        return tuple(parts)
+
+
+def _chunks(source: LessonSource, drafts: list[Draft], texts: list[str], file_lines: _FileLines) -> tuple[Chunk, ...]:
     hashes = [content_hash(text) for text in texts]
     occurrences: Counter[str] = Counter()
     ids: list[ChunkId] = []
@@ -88,8 +142,8 @@ def _chunks(source: LessonSource, drafts: list[Draft], texts: list[str], body_li
             section_title=draft.title,
             trail=draft.trail,
             breadcrumb=_breadcrumb(source, draft.trail),
-            line_start=draft.first + body_line + 1,
-            line_end=draft.last + body_line + 1,
+            line_start=file_lines.number(draft.first),
+            line_end=file_lines.number(draft.last),
             hardware_tier=source.hardware_tier,
             proficiency_level=source.proficiency_level,
             layer=source.layer,
@@ -105,6 +159,7 @@ def _chunks(source: LessonSource, drafts: list[Draft], texts: list[str], body_li
             sections=tuple(
                 SectionMark(at=at, title=title, url=_link(source, anchor)) for at, title, anchor in draft.sections()
             ),
+            included=file_lines.included(draft),
             content_hash=hashes[index],
             source_file_hash=source.source_file_hash,
             word_count=(words := len(text.split())),

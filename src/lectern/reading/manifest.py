@@ -12,7 +12,7 @@ from typing import Any, cast
 from lectern.domain.books import LAYERS, LEVELS, SITES, TIERS, Defaults, ModuleInfo, Site
 from lectern.domain.errors import BadManifest
 from lectern.reading.files import read_bytes
-from lectern.reading.names import one_line, slugged
+from lectern.reading.names import MAX_DESCRIPTION, one_line, slugged
 from lectern.reading.problems import Unreadable
 
 MANIFEST = "lectern.toml"
@@ -20,7 +20,19 @@ MAX_MANIFEST_BYTES = 1024 * 1024
 MAX_LANGUAGE_CHARACTERS = 35  # the length that BCP 47 asks software to allow
 _GENERIC_FOLDERS = frozenset({"docs", "src", "source", "content", "book", "modules", "site"})
 _KEYS = {
-    "": ("book_id", "title", "base_url", "site", "exclude", "language", "modules", "defaults", "reader", "limits"),
+    "": (
+        "book_id",
+        "title",
+        "description",
+        "base_url",
+        "site",
+        "exclude",
+        "language",
+        "modules",
+        "defaults",
+        "reader",
+        "limits",
+    ),
     "modules": ("slug", "folder", "title"),
     "defaults": ("hardware_tier", "proficiency_level", "layer"),
     "reader": ("hardware_tier",),
@@ -34,10 +46,11 @@ class Declared:
 
     book_id: str | None = None
     title: str | None = None
+    description: str | None = None
     base_url: str | None = None
     site: Site | None = None
     exclude: tuple[str, ...] = ()
-    language: str = "en"
+    language: str | None = None
     modules: tuple[ModuleInfo, ...] = ()
     defaults: Defaults = field(default_factory=Defaults)
     reader_tier: int | None = None
@@ -75,6 +88,7 @@ def _declared(data: dict[str, Any]) -> Declared:
     return Declared(
         book_id=slugged(book_id) if (book_id := _text(data, "book_id")) else None,
         title=_title(data),
+        description=_description(data),
         base_url=_base_url(data),
         site=cast("Site", site) if site else None,
         exclude=_patterns(data),
@@ -128,6 +142,11 @@ def _title(data: dict[str, Any], where: str = "") -> str | None:
     return one_line(title) if title is not None else None
 
 
+def _description(data: dict[str, Any]) -> str | None:
+    text = _text(data, "description")
+    return one_line(text, MAX_DESCRIPTION) or None if text else None
+
+
 def _choice(data: dict[str, Any], key: str, allowed: tuple[str, ...], where: str = "") -> str | None:
     value = data.get(key)
     if value is not None and value not in allowed:
@@ -159,9 +178,11 @@ def _patterns(data: dict[str, Any]) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _language(data: dict[str, Any]) -> str:
+def _language(data: dict[str, Any]) -> str | None:
     """The language code with hyphens: `en_GB` becomes `en-GB`."""
-    language = (_text(data, "language") or "en").replace("_", "-")
+    if (text := _text(data, "language")) is None:
+        return None
+    language = text.replace("_", "-")
     if len(language) > MAX_LANGUAGE_CHARACTERS or not all(part.isalnum() for part in language.split("-")):
         raise _wrong("language", language, 'a language code such as "en"')
     return language

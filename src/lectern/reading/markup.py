@@ -1,248 +1,67 @@
 """Removes markup that readers of a page do not see: comments, JSX and HTML tags, MDX imports and exports. The text
 between tags stays, code is not changed, and each line keeps its number, so that a chunk can name its lines.
 
-All look-ahead is limited by one budget, so a file with many openings that never close takes linear time.
+The text that a component shows from its attributes stays (`tags.py`).
 
-JSX and HTML tags: `<Tabs>`, `<img src="a>b"/>` and `<Quiz items={[{q: "2 > 1"}]} />` are tags; `<topic>` in a
-command, `vector<int>` and `a <b` are text and stay.
-
-Text in attributes: a quiz has its questions there, a tab its label, a card its title. The tag is removed, but the
-text that its component shows stays. Names, classes, links and styles are no text.
+Signs for the page's looks are removed too: attribute lists (`{: .note }`), the borders of `///` boxes, the kinds of
+callouts (`> [!tip]`). Entities become the characters that they stand for. In plain books, Obsidian's `[[links]]` keep
+their words, and its `%% comments %%` and `^block-ids` are removed.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-_TAG_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)|</?(?=>)|<[!?](?=[A-Za-z])")
-_CLOSERS = re.compile(r"</([A-Za-z][\w.:-]*)\s*>")
-_STOPS = re.compile(r"[<>{\"'=]|\n[ \t]*\n")
-_BRACES = re.compile(r"[{}()\[\]'\"`]|//|/\*")
-_STRING_END = {  # possessive quantifiers: no memory for backtracking in a long string
-    '"': re.compile(r'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'),
-    "'": re.compile(r"[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'"),
-    "`": re.compile(r"[^`\\]*+(?:\\.[^`\\]*+)*+`", re.DOTALL),
-}
-_INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark q rp rt ruby s samp small span strike "
-    "strong sub sup time tt u var wbr".split()
-)
-_HTML = _INLINE | frozenset(
-    "address area article aside audio base blockquote body br button canvas caption center col colgroup datalist dd "
-    "details dialog dir div dl dt embed fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head "
-    "header hgroup hr html iframe img input label legend li link main map menu meta meter nav noscript object ol "
-    "optgroup option output p param picture pre progress script search section select slot source style summary svg "
-    "table tbody td template textarea tfoot th thead title tr track ul video path g rect circle line polyline polygon "
-    "ellipse text tspan defs use math mi mo mn mrow mfrac msup msub".split()
-)
-_SPARE_BUDGET = 200_000  # characters of look-ahead for each file, besides twice its length
-_TOKEN = re.compile(
-    r"(?P<key>[A-Za-z_$][\w$-]*)\s*(?P<sign>[=:])|(?P<open>[\[{(])|(?P<close>[\]})])"
-    r"|(?P<text>\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|`[^`\\]*+(?:\\.[^`\\]*+)*+`)",
-    re.DOTALL,
-)
-_TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
-_HIDDEN_ATTRIBUTES = frozenset(
-    "style sx class className css id key ref src srcSet sizes href to url path d viewBox transform points width height "
-    "value groupId queryString lang language mdxType components".split()
-)
-_VISIBLE_ATTRIBUTES = frozenset(
-    "title label caption summary question answer explanation description heading header subtitle text alt option hint "
-    "term definition content message prompt".split()
-)
+from lectern.reading.tags import Tag, TagScanner, is_number, visible_spans
+
 Span = tuple[int, int]
 
-_NEXT = re.compile(
+_TAGS = (
     r"(?P<escape>(?:\\[\\`<{$])++)|(?P<ticks>`+)|(?P<comment><!--)|(?P<mdx>\{/\*)|(?P<tag><(?=[A-Za-z/>!?]))"
-    r"|(?P<math>^[ \t>]*(?:\$\$|\\\[[ \t]*$))|(?P<esm>^(?:import|export)\b)",
-    re.MULTILINE,
+    r"|(?P<math>^[ \t>]*(?:\$\$|\\\[[ \t]*$))|(?P<esm>^(?:import|export)\b)"
 )
+_SIGNS = (
+    r"|(?P<entity>&(?=[A-Za-z#]))|(?P<attributes>\{(?=[:.#\w \t]|/[a-z]))|(?P<box>^[ \t]*/{3,9}(?!/))"
+    r"|(?P<string>\{[ \t]*(?=['\"`]))|(?P<icon>:(?=(?:material|fontawesome|octicons|simple)-))"
+    r"|(?P<callout>^[ \t]{0,20}>[ \t>]{0,20}\[![A-Za-z])|(?P<wiki>\[\[(?=[^\[\]\s]))|(?P<percent>%%)"
+    r"|(?P<block>(?:^|(?<=[ \t\]]))\^(?=[A-Za-z0-9-]{1,60}[ \t]*$))"
+)
+_NEXT_TAG = re.compile(_TAGS, re.MULTILINE)
+_NEXT = re.compile(_TAGS + _SIGNS, re.MULTILINE)
+MAX_SIGNS = 50_000  # signs besides tags that are looked at in one text; no lesson has a hundredth of it
+_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+_SHOWN_TAG = re.compile(r"&lt;(/?[A-Za-z][^&\n`<>]{0,80}?)&gt;")
+_MARKUP_SIGNS = frozenset("*_[]|`#\\~")  # decoded, they would be Markdown
+_ATTRIBUTE = r"(?:[.#][\w:-]{1,80}|[\w:-]{1,40}=(?:\"[^\"\n]{0,120}\"|'[^'\n]{0,120}'|[^\s\"'{}]{1,80}))"
+_ATTRIBUTES = re.compile(rf"\{{(?P<colon>:?)[ \t]{{0,9}}{_ATTRIBUTE}(?:[ \t]{{1,9}}{_ATTRIBUTE}){{0,9}}[ \t]{{0,9}}\}}")
+_CONDITION = re.compile(r"\{(?:[#:](?:if|else if)[ \t][^{}\n]{0,200}|:else|/if)\}")
+_BOX = re.compile(
+    r"[ \t]*/{3,9}(?:[ \t]+[A-Za-z][\w-]{0,30}(?:[ \t]*\|[ \t]*(?P<title>[^\n]{0,200}))?)?[ \t]*$", re.MULTILINE
+)
+_CALLOUT = re.compile(r"\[![A-Za-z][\w-]{0,30}(?:\|[^\]\n]{0,60})?\][-+]?[ \t]*(?P<title>[^\n]{0,300})")
+_WIKI = re.compile(r"\[\[(?P<page>[^\[\]\n|]{1,300})(?:\|(?P<words>[^\[\]\n]{1,300}))?\]\](?!\()")
+_NO_WIKI = frozenset({"open-in-colab"})  # a button
+_ICON = re.compile(r":[a-z]{4,11}-[a-z0-9-]{1,80}:")
+_STRING = re.compile(r"\{[ \t]*(?:'([^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'|\"([^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\")[ \t]*\}")
+_ESCAPE = re.compile(r"\\(.)")
+_BLOCK_SIGN = re.compile(r"#{1,6}[ \t]|[-+>][ \t]|\d{1,9}[.)][ \t]")  # begins a heading, an item or a quote
 _BLANK = re.compile(r"\n[ \t]*(?:\n|$)")
 _TICKS = re.compile(r"`+")
 _VISIBLE_CHARACTER = re.compile(r"\S")
+_LINE = re.compile(r"[^\n]+")
 _PRE_END = "</pre>"
 _HEADING_BELOW = re.compile(r"\n[ \t]*\n {0,3}#{1,6}[ \t]")  # a heading after $$ shows that the $$ is no formula
 _EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|class|async|type|interface|enum)\b|export\s*[{*]")
 _IMPORT = re.compile(r"import\s*(?:(?:type\s+)?[\w$*{][\w$*{},\s]*\bfrom\s*)?$")
 _HEADING_ID = re.compile(r"\{/\*[ \t]*#[^\s*{}]{1,200}[ \t]*\*/\}[ \t]*$", re.MULTILINE)
+_ATX_OPENING = re.compile(r" {0,3}#{1,6}[ \t]")
 MAX_MATH = 20_000  # characters between $$ and $$
 MAX_IMPORT = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A tag in a text."""
-
-    name: str
-    end: int
-    closing: bool
-    alone: bool  # ends in />
-    inline: bool  # no space replaces it: H<sub>2</sub>O
-    component: bool  # a JSX component
-
-
-class TagScanner:
-    """Finds the ends of tags. Characters that are searched in vain are taken from a budget; when it is used up, no
-    further tags are found."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.budget = 2 * len(text) + _SPARE_BUDGET
-        self._closers: frozenset[str] | None = None
-
-    @property
-    def closers(self) -> frozenset[str]:
-        """Names with a closing tag in the text; these are tags even if they look like a placeholder."""
-        if self._closers is None:
-            self._closers = frozenset(_CLOSERS.findall(self.text))
-        return self._closers
-
-    def at(self, start: int) -> Tag | None:
-        """The tag that begins at `start`, or None if `<` is only a character."""
-        match = _TAG_NAME.match(self.text, start)
-        if match is None:
-            return None
-        name = match[1] or ""
-        after = self.text[match.end() : match.end() + 1]
-        if (name and after not in (" ", "\t", "\n", "/", ">")) or name.endswith(":"):
-            return None  # an address, an e-mail, a comparison
-        end, marked = self._end(match.end())
-        if end < 0:
-            return None
-        closing, alone = self.text.startswith("</", start), self.text.startswith("/>", end - 2)
-        if not self._is_tag(name, start, marked=marked or alone):
-            return None
-        component = name[:1].isupper() or "." in name or not name
-        return Tag(name.lower(), end, closing, alone, name.lower() in _INLINE, component)
-
-    def _is_tag(self, name: str, start: int, *, marked: bool) -> bool:
-        if not name or name.lower() in _HTML or marked or name in self.closers:
-            return True
-        glued = start > 0 and (self.text[start - 1].isalnum() or self.text[start - 1] == "_")
-        return name[0].isupper() and not glued and len(name) > 1
-
-    def _end(self, at: int) -> tuple[int, bool]:
-        """The end of the tag whose name ends at `at`, or -1; and whether it has attributes with values."""
-        marked, begin = False, at
-        while self.budget > 0 and (stop := _STOPS.search(self.text, at)):
-            at = stop.end()
-            char = stop[0][0]
-            if char == ">":
-                return at, marked
-            if char in "<\n":
-                break
-            marked = True
-            if char == "{":
-                at = self._balanced(at)
-            elif char != "=":
-                at = self.text.find(char, at) + 1 or -1
-            if at < 0:
-                at = len(self.text)
-                break
-        self.budget -= at - begin + 16
-        return -1, False
-
-    def _balanced(self, at: int) -> int:
-        """The position after the brace that closes the one before `at`. Strings are skipped first; if that fails, only
-        braces count."""
-        end = self._close(at, strings=True)
-        return end if end >= 0 else self._close(at, strings=False)
-
-    def _close(self, at: int, *, strings: bool) -> int:
-        depth, begin = 1, at
-        while self.budget > 0 and (match := _BRACES.search(self.text, at)):
-            at = match.end()
-            sign = match[0]
-            if sign == "{":
-                depth += 1
-            elif sign == "}":
-                depth -= 1
-                if not depth:
-                    return at
-            elif strings:
-                at = self._after_string(sign, at)
-            if at - begin > self.budget:
-                break
-        self.budget -= at - begin
-        return -1
-
-    def _after_string(self, opening: str, at: int) -> int:
-        """The position after the string or comment that `opening` begins. If it never ends, `at`, and the search is
-        taken from the budget."""
-        if opening in _STRING_END:
-            match = _STRING_END[opening].match(self.text, at)
-            end = match.end() if match else -1
-        elif opening == "/*":
-            closed = self.text.find("*/", at)
-            end = closed + 2 if closed >= 0 else -1
-        else:
-            return at
-        if end < 0:
-            limit = self.text.find("\n", at) if opening in "\"'" else -1
-            self.budget -= (len(self.text) if limit < 0 else limit) - at
-            return at
-        return end
-
-    def statement_end(self, start: int, block_end: int) -> int:
-        """The end of a JavaScript statement: the end of the block, or later if its brackets are still open; -1 if they
-        are never closed."""
-        depth, at = 0, start
-        while self.budget > 0:
-            limit = block_end if depth <= 0 else len(self.text)  # the rest matters only while a bracket is open
-            match = _BRACES.search(self.text, at, limit)
-            if match is None and depth <= 0:
-                return block_end
-            if match is None:
-                break
-            at = match.end()
-            sign = match[0]
-            if sign in "{([":
-                depth += 1
-            elif sign in "})]":
-                depth -= 1
-                if depth <= 0 and at >= block_end:
-                    line_end = self.text.find("\n", at)
-                    return len(self.text) if line_end < 0 else line_end
-            else:
-                at = self._after_string(sign, at)
-        self.budget -= at - start
-        return block_end if depth <= 0 else -1
-
-
-def visible_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The spans of texts in a component's tag that a reader sees, without their quotes."""
-    spans: list[tuple[int, int]] = []
-    inside: list[str] = []  # open brackets, innermost last
-    attribute = key = ""
-    for token in _TOKEN.finditer(text, start, end):
-        kind = token.lastgroup
-        if kind == "sign":
-            key = token["key"]
-            if not inside and token["sign"] == "=":
-                attribute = key
-        elif kind == "open":
-            inside.append(token[0])
-        elif kind == "close":
-            if inside:
-                inside.pop()
-            key = ""
-        elif _is_visible(token[0][1:-1], attribute, key, in_list=bool(inside) and inside[-1] == "["):
-            spans.append((token.start() + 1, token.end() - 1))
-    return spans
-
-
-def _is_visible(words: str, attribute: str, key: str, *, in_list: bool) -> bool:
-    if (
-        attribute in _HIDDEN_ATTRIBUTES
-        or key in _HIDDEN_ATTRIBUTES
-        or (attribute[:2] == "on" and attribute[2:3].isupper())
-    ):
-        return False
-    if not _TWO_LETTERS.search(words):
-        return in_list and bool(words.strip())
-    return key in _VISIBLE_ATTRIBUTES or in_list or len(words.split()) > 1
 
 
 @dataclass(slots=True)
@@ -250,26 +69,45 @@ class Cleaned:
     """A text without invisible markup, with the same number of lines."""
 
     text: str
+    original: str
     removals: list[Span]  # spans of the original text
+    tags: dict[int, Tag]  # the tags among them, by their position
     maths: list[Span]  # formulas in the original text
     raw: list[Span]  # <pre> and texts of components in the original text: no heading or list begins inside
     components: bool  # the text has JSX or ESM, so it is MDX
 
 
-def clean(text: str, code: list[Span]) -> Cleaned:
-    """Remove invisible markup from a text. `code` are the character spans of code blocks, in order."""
-    scan = _Scan(text, code)
+class Removal(NamedTuple):
+    """A span that is removed, and what comes in its place."""
+
+    start: int
+    end: int
+    joint: str = ""  # between two words that would otherwise be joined
+    text: str = ""  # in any case; for a span of one line
+
+
+def clean(text: str, code: list[Span], *, wiki: bool = False, signs: bool = True, mdx: bool = False) -> Cleaned:
+    """Remove invisible markup from a text. `code` are the character spans of code blocks, in order. With `wiki`,
+    Obsidian's markup counts too, with `mdx` strings in braces; without `signs`, what is only there for the page's looks
+    stays."""
+    scan = _Scan(text, code, wiki=wiki, signs=signs, mdx=mdx)
     scan.run()
     return Cleaned(
-        _without(text, scan.removals), [span[:2] for span in scan.removals], scan.maths, scan.raw, scan.components
+        text=_without(text, scan.removals),
+        original=text,
+        removals=[span[:2] for span in scan.removals],
+        tags=scan.found,
+        maths=scan.maths,
+        raw=scan.raw,
+        components=scan.components,
     )
 
 
-def _without(text: str, removals: list[tuple[int, int, str]]) -> str:
+def _without(text: str, removals: list[Removal]) -> str:
     out: list[str] = []
     at = 0
-    for start, end, joint in removals:
-        out.append(text[at:start])
+    for start, end, joint, words in removals:
+        out += (text[at:start], words)
         lines = text.count("\n", start, end)
         if lines:
             out.append("\n" * lines)
@@ -280,26 +118,58 @@ def _without(text: str, removals: list[tuple[int, int, str]]) -> str:
     return "".join(out)
 
 
+def _shown(words: str, *, wiki: bool = False) -> str:
+    """A text of one line as readers see it, such as the title of a callout."""
+    return clean(words, [], wiki=wiki).text
+
+
+def _string_text(string: str) -> str:
+    """The text of a JavaScript string as readers see it."""
+    return _shown(_ESCAPE.sub(lambda match: " " if match[1] in "nrt" else match[1], string))
+
+
 class _Scan:
     """One pass over a text from left to right; `removals` are the spans to remove."""
 
-    def __init__(self, text: str, code: list[Span]) -> None:
-        self.text, self.code = text, code
+    def __init__(self, text: str, code: list[Span], *, wiki: bool, signs: bool, mdx: bool) -> None:
+        self.text, self.code, self.wiki, self.mdx = text, code, wiki, mdx
         self.code_starts = [start for start, _ in code]
-        self.removals: list[tuple[int, int, str]] = []
+        self.removals: list[Removal] = []
         self.maths: list[Span] = []
         self.raw: list[Span] = []
         self.tags = TagScanner(text)
+        self.found: dict[int, Tag] = {}
         self.ticks_until = -1  # end of the paragraph that `ticks` describes
         self.ticks: dict[int, list[int]] = {}
         self.ahead: dict[str, int] = {}  # the next position of each closer; past the end if there is none
         self.heading_ahead = 0, 0  # the next heading
         self.word_ahead = -1, 0  # a removed span's end, and where the first word after it begins
+        self.line_ahead = 0, 0  # a position, and where its line begins
         self.components = False
+        self.signs = 0 if signs else MAX_SIGNS
+        self.tag_steps: dict[str, Callable[[int, int], int]] = {
+            "ticks": self._after_ticks,
+            "comment": self._after_comment,
+            "mdx": self._after_mdx_comment,
+            "math": self._after_math,
+            "esm": self._after_esm,
+            "tag": self._after_tag,
+        }
+        self.sign_steps: dict[str, Callable[[int, int], int]] = {
+            "entity": self._after_entity,
+            "attributes": self._after_attributes,
+            "box": self._after_box,
+            "string": self._after_string,
+            "icon": self._after_icon,
+            "callout": self._after_callout,
+            "wiki": self._after_wiki,
+            "percent": self._after_percent,
+            "block": self._after_block_id,
+        }
 
     def run(self) -> None:
         at = 0
-        while match := _NEXT.search(self.text, at):
+        while match := (_NEXT if self.signs < MAX_SIGNS else _NEXT_TAG).search(self.text, at):
             inside = self._code_around(match.start())
             at = inside if inside is not None else self._step(match)
 
@@ -308,15 +178,11 @@ class _Scan:
         return self.code[number][1] if number >= 0 and at < self.code[number][1] else None
 
     def _step(self, match: re.Match[str]) -> int:
-        step = {
-            "ticks": self._after_ticks,
-            "comment": self._after_comment,
-            "mdx": self._after_mdx_comment,
-            "math": self._after_math,
-            "esm": self._after_esm,
-            "tag": self._after_tag,
-        }.get(match.lastgroup or "")
-        return step(match.start(), match.end()) if step else match.end()
+        kind = match.lastgroup or ""
+        if kind in self.sign_steps:
+            self.signs += 1
+            return self.sign_steps[kind](match.start(), match.end())
+        return self.tag_steps[kind](match.start(), match.end()) if kind in self.tag_steps else match.end()
 
     def _after_comment(self, start: int, end: int) -> int:
         return self._drop(start, self._find("-->", end), end)
@@ -343,7 +209,7 @@ class _Scan:
     def _drop(self, start: int, end: int, otherwise: int, joint: str = " ") -> int:
         if end < 0:
             return otherwise
-        self.removals.append((start, end, joint))
+        self.removals.append(Removal(start, end, joint))
         return end
 
     def _after_ticks(self, start: int, end: int) -> int:
@@ -378,7 +244,7 @@ class _Scan:
         if stop < 0:
             return end
         self.components = True
-        self.removals.append((start, stop, ""))
+        self.removals.append(Removal(start, stop))
         return stop
 
     def _follows_removed(self, start: int) -> bool:
@@ -429,14 +295,123 @@ class _Scan:
         return tag.end
 
     def _drop_tag(self, start: int, tag: Tag) -> None:
+        self.found[start] = tag
         visible = visible_spans(self.text, start, tag.end) if tag.component and not tag.closing else []
         if visible and self._begins_line(start):
             self.raw.append((start, tag.end))
+        numbered = {first for first, last in visible if is_number(self.text, first, last)}
+        name = self.text[start + 1 : start + 1 + len(tag.name)] if numbered else ""  # <Listing number="4-5">
         at = start
         for first, last in visible:
-            self.removals.append((at, first, " "))
-            at = last
-        self.removals.append((at, tag.end, "" if tag.inline else " "))
+            self.removals.append(Removal(at, first, " ", f"{name} " if first in numbered else ""))
+            at = self._show_attribute(first, last)
+        if tag.inline and self._would_begin_block(start, tag.end):
+            self.removals.append(Removal(at, tag.end - 1))
+            self.removals.append(Removal(tag.end - 1, tag.end, "", "\\"))
+        else:
+            self.removals.append(Removal(at, tag.end, "" if tag.inline else " "))
+
+    def _would_begin_block(self, start: int, end: int) -> bool:
+        """Whether the text after a tag would begin a heading, an item or a quote without the tag before it."""
+        first = _BLOCK_SIGN.match(self.text, end) is not None
+        return first and (self._begins_line(start) or "\n" in self.text[start:end])
+
+    def _show_attribute(self, start: int, end: int) -> int:
+        """Keep the text of an attribute, without its own tags, entities and escapes; returns its end."""
+        for line in _LINE.finditer(self.text, start, end):
+            words = line[0]
+            if "<" in words or "&" in words or "\\" in words:
+                self.removals.append(Removal(*line.span(), "", _string_text(words)))
+        return end
+
+    def _replace(self, start: int, end: int, text: str) -> int:
+        self.removals.append(Removal(start, end, "", text))
+        return end
+
+    def _after_entity(self, start: int, end: int) -> int:
+        """Write the character of an entity. A tag that is shown becomes code; what would be markup is escaped."""
+        if shown := _SHOWN_TAG.match(self.text, start):
+            return self._replace(start, shown.end(), f"`<{html.unescape(shown[1])}>`")
+        match = _ENTITY.match(self.text, start)
+        if match is None:
+            return end
+        character = html.unescape(match[0])
+        if character == match[0] or (character == ">" and self._begins_line(start)):
+            return end
+        if character == "<" and self.text[match.end() : match.end() + 1].strip(" \t\n0123456789=-&"):
+            return self._replace(start, match.end(), "\\<")  # it would begin a tag
+        if character == "&" and _ENTITY.match(f"&{self.text[match.end() : match.end() + 40]}"):
+            return end
+        invisible = not character.isprintable() and not character.isspace()
+        escaped = f"\\{character}" if character in _MARKUP_SIGNS else character
+        return self._replace(start, match.end(), "" if invisible else escaped)
+
+    def _after_attributes(self, start: int, end: int) -> int:
+        """Remove a list of attributes: after a colon, alone on its line, or after what it belongs to. Those of headings
+        hold their anchors and stay. A condition of Hugging Face's pages is removed too; both branches stay."""
+        if condition := _CONDITION.match(self.text, start):
+            return self._drop(start, condition.end(), end)
+        match = _ATTRIBUTES.match(self.text, start)
+        if match is None or self._in_heading(start):
+            return end
+        before = self.text[start - 1 : start]
+        belongs = before in (")", "]", "*", "_", "`", "~", ":") or self.text.endswith("::: ", 0, start)
+        alone = self._begins_line(start) and not self.text[match.end() : match.end() + 1].strip()
+        return self._drop(start, match.end(), end, "") if match["colon"] or belongs or alone else end
+
+    def _after_box(self, start: int, end: int) -> int:
+        """Remove the border of a box of pymdownx; its title stays."""
+        match = _BOX.match(self.text, start)
+        if match is None:
+            return end
+        title = _shown((match["title"] or "").strip(), wiki=self.wiki)
+        return self._replace(start, match.end(), f"**{title}**" if title else "")
+
+    def _after_callout(self, start: int, end: int) -> int:
+        """Remove the kind of a callout; its title stays."""
+        begin = self.text.rindex("[!", start, end)
+        match = _CALLOUT.match(self.text, begin)
+        if match is None:
+            return end
+        title = _shown(match["title"].strip(), wiki=self.wiki)
+        return self._replace(begin, match.end(), f"**{title}**" if title else "")
+
+    def _after_string(self, start: int, end: int) -> int:
+        """Keep the text of a string in braces, which is how JSX writes spaces and signs."""
+        match = _STRING.match(self.text, start) if self.mdx else None
+        if match is None:
+            return end
+        return self._replace(start, match.end(), _string_text(match[1] or match[2] or ""))
+
+    def _after_icon(self, start: int, end: int) -> int:
+        match = _ICON.match(self.text, start)
+        return self._drop(start, match.end(), end, "") if match else end
+
+    def _after_wiki(self, start: int, end: int) -> int:
+        """Keep the words of a link to a note: its own, or the note and the heading."""
+        before = self.text[max(start - 1, 0) : start]
+        match = _WIKI.match(self.text, start) if self.wiki and not before.isalnum() else None
+        anchor = before.strip() and self._in_heading(start)
+        if match is None or anchor:
+            return end
+        page = match["page"].strip().lstrip("#^")
+        words = match["words"] or page.rpartition("/")[2].replace("#^", "#").replace("#", " > ")
+        return self._replace(start, match.end(), "" if page in _NO_WIKI else words)
+
+    def _after_percent(self, start: int, end: int) -> int:
+        return self._drop(start, self._find("%%", end), end) if self.wiki else end
+
+    def _after_block_id(self, start: int, end: int) -> int:
+        if not self.wiki:
+            return end
+        line_end = self.text.find("\n", start)
+        return self._drop(start, len(self.text) if line_end < 0 else line_end, end, "")
+
+    def _in_heading(self, at: int) -> bool:
+        """Whether a position is on the line of a heading. Positions must grow, so that no line is searched twice."""
+        newline = self.text.rfind("\n", self.line_ahead[0], at)
+        self.line_ahead = at, newline + 1 if newline >= 0 else self.line_ahead[1]
+        return _ATX_OPENING.match(self.text, self.line_ahead[1]) is not None
 
     def _begins_line(self, at: int) -> bool:
         """Whether only white space comes before a position on its line."""

@@ -7,7 +7,8 @@ Titles and labels are put on one line, without control characters, and cut to a 
 below them, and a lone surrogate from a JSON file would make the index fail.
 
 A number in a name counts if it is at the beginning (`03-nodes`) or after a word such as chapter (`chapter-26-x`).
-Other digits do not count (`ros2-nodes`, `3d-vision`), because they would put many lessons in the wrong place.
+Other digits do not count (`ros2-nodes`, `3d-vision`), because they would put many lessons in the wrong place. Neither
+do dates (`2023-09-12-news`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ import unicodedata
 from functools import lru_cache
 
 MAX_SLUG = 64
+MAX_DESCRIPTION = 2_000  # characters; readers are shown the first sentences
 MAX_TEXT = 300  # characters of a title or label, which is repeated in every chunk
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # white space, control characters, lone surrogates
+_DATE = r"(?:19|20)\d\d(?:([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])|-(?:0[1-9]|1[0-2]))(?=$|[-_.\s)T])"
+_LEADING_DATE = re.compile(rf"\s*{_DATE}")
 _LEADING = re.compile(r"\s*(\d{1,9})(?:[.](\d{1,9}))?(?=$|[-_.\s)])")
 _WORDED = re.compile(
     r"(?<![^\W\d_])(part|module|chapter|lesson|unit|week|day)s?[-_.\s#]*(\d{1,9})(?![^\W_])|^(ch)[-_.]?(\d{1,9})(?![^\W_])",
@@ -59,8 +63,18 @@ def one_line(text: str, limit: int = MAX_TEXT) -> str:
 
 def leading_number(name: str) -> int | None:
     """The number at the beginning of a name; None if there is none."""
-    match = _LEADING.match(name)
+    match = _leading(name)
     return int(match[1]) if match else None
+
+
+def _leading(name: str) -> re.Match[str] | None:
+    return None if _LEADING_DATE.match(name) else _LEADING.match(name)
+
+
+def dotted_number(name: str) -> tuple[int, int] | None:
+    """The two numbers at the beginning of a name such as `1.2-setup`; None if there are no two."""
+    match = _leading(name)
+    return (int(match[1]), int(match[2])) if match and match[2] else None
 
 
 def worded_numbers(name: str) -> dict[str, int]:
@@ -82,10 +96,15 @@ def folder_number(name: str) -> int | None:
     return number if number is not None else next(iter(worded_numbers(name).values()), None)
 
 
+def begins_with_number(name: str) -> bool:
+    """Whether a name begins with its number: `2. Nodes`, `Unit 2`, but not `Bonus Unit 2`."""
+    return _leading(name) is not None or _WORDED.match(name.lstrip()) is not None
+
+
 def lesson_number(name: str, chapter: int | None) -> int | None:
     """The number of a lesson's file within its chapter; None if the name gives none. `2.3-x` is lesson 3 of chapter 2,
     and `chapter-2-quiz` in chapter 2 gives no lesson."""
-    if match := _LEADING.match(name):
+    if match := _leading(name):
         return int(match[2]) if match[2] and int(match[1]) == chapter else int(match[1])
     words = worded_numbers(name)
     for word in ("lesson", "unit", "day", "week", "part", "module"):
@@ -96,9 +115,11 @@ def lesson_number(name: str, chapter: int | None) -> int | None:
 
 def without_number(name: str) -> str:
     """A title from a name, without number and numbered word, with spaces for separators; `chapter-3` becomes `Chapter
-    3`."""
+    3`. A date stays as it is."""
     bare = name
-    if match := _LEADING.match(bare):
+    if date := _LEADING_DATE.match(name):
+        return " ".join([date[0].strip(), *re.sub(r"[-_\s]+", " ", _JUNK.sub("", name[date.end() :])).split()])
+    if match := _leading(bare):
         bare = bare[match.end() :]
     elif (worded := _WORDED.match(bare)) and worded.start() == 0:
         bare = bare[worded.end() :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lectern.domain.books import Site
-from lectern.reading.headings import anchors, atx, first_heading, github_slug, heading_text
+from lectern.reading.headings import anchors, atx, github_slug, heading_text, title_heading
 
 
 def of(site: Site, *headings: str) -> list[str]:
@@ -142,20 +142,29 @@ def test_atx_headings(line: str, expected: str | None) -> None:
     ("body", "expected"),
     [
         ("# One\n\n# Two", "One"),
-        ("text\n\n### Deep first", "Deep first"),
+        ("text\n\n### Deep first\n\n# Later", None),
         ("```\n# code\n```\n# Real", "Real"),
-        ("~~~\n# code\n```\n~~~\n## Real", "Real"),
+        ("~~~\n# code\n```\n~~~\n# Real", "Real"),
         ("<!-- # no -->\n# Yes", "Yes"),
         ("<!--\n# no\n-->\n# Yes", "Yes"),
         ("Set\next\n===\n", "Set ext"),
+        ("Set\next\n---\n", None),
         ("- item\n---\n# Yes", "Yes"),
         ("#\n\n# Yes", "Yes"),
+        ('<h1 align="center">The <b>tool</b></h1>\n\n## Install', "The tool"),
+        ("# Signs &amp; <i>tags</i> {#signs}", "Signs & tags"),
+        ("# Tasks [[tasks]]", "Tasks"),
         ("no heading", None),
     ],
 )
-def test_the_first_heading(body: str, expected: str | None) -> None:
-    """Of any level, outside code and comments."""
-    assert first_heading(body) == expected
+def test_the_heading_that_is_the_title(body: str, expected: str | None) -> None:
+    """The first one, outside code and comments, if it is of the first level. A lower one is the title of a section."""
+    assert title_heading(body) == expected
+
+
+def test_a_title_with_links_to_notes() -> None:
+    """In a vault, brackets at the end of a title are a link, not an anchor."""
+    assert title_heading("# About [[notes]]", wiki=True) == "About notes"
 
 
 def test_a_count_too_long_to_be_a_number_is_part_of_the_name() -> None:

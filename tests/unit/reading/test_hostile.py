@@ -18,7 +18,7 @@ LIMITS = ReadingRules()
 CHARS = LIMITS.max_file_bytes - 1000  # of a file that is just let pass, if they are ASCII
 LINES = LIMITS.max_lines - 10
 MARKS = LIMITS.max_markup - 10
-A_MOMENT = 4  # seconds of a processor: each takes under two, and minutes if it were not linear
+A_MOMENT = 8  # seconds of a processor: each takes about two on a quiet machine, and minutes if it were not linear
 
 
 def most(unit: str) -> int:
@@ -98,8 +98,27 @@ HOSTILE = {
     "full stops": pattern(". "),
     "initials": pattern("A. "),
     "han": pattern("漢字"),
-    "definitions": pattern("[a]: b\n"),
+    "definitions": pattern("[a]: b\n", after="\n\nTen characters"),
+    "links to a definition": pattern("[a][b] [c` ", after="\n\n[b]: c"),
+    "wrapped links": pattern("[a\n", after="\n\n[b]: c"),
+    "rims of boxes": pattern(":::a b\n!!! c\n", after="\n\nTen characters"),
+    "titles of tabs": pattern('=== "a"\n'),
+    "strings in braces": pattern("{'a\\' ", after="'}"),
+    "icons": pattern(":material-a"),
+    "titles in titles": pattern("> [!a] > [!b] <i>"),
+    "texts of a component": pattern("&lt;<b>\\n", before='<A b="c ', after='" />'),
     "underlines": pattern("a\n=\n"),
+    "entities": pattern("&amp;a &lt;b "),
+    "attributes": pattern("a*{.b} "),
+    "attributes never closed": pattern("*{.b c=d "),
+    "links to notes": pattern("[[a#b|c]] "),
+    "links to notes never closed": pattern("[[a|"),
+    "notes shown here": pattern("![[a]] "),
+    "comments of notes": pattern("a %% "),
+    "block ids": pattern("a ^b\n"),
+    "callouts": pattern("> [!a] b\n"),
+    "borders of boxes": pattern("/// a | b\n"),
+    "listings never closed": pattern("<CodeBlock>{`a", after="\n\nTen characters"),
 }
 GROWTH = [
     "one paragraph of many lines",
@@ -114,6 +133,9 @@ GROWTH = [
     "exports",
     "prose that begins with import",
     "formulas closed once",
+    "attributes",
+    "links to notes",
+    "notes shown here",
 ]
 
 

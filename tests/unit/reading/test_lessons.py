@@ -231,12 +231,12 @@ def test_a_languages_region_and_case_keep_its_stemmer(tmp_path: Path, language: 
 def test_a_file_that_breaks_the_survey_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What nobody foresaw costs the file it happened in: an error that says what and what to do, the others go on."""
 
-    def broken(body: str) -> str:
+    def broken(body: str, **_: bool) -> str:
         if "odd" in body:
             raise ZeroDivisionError
         return "A title"
 
-    monkeypatch.setattr(survey_module, "first_heading", broken)
+    monkeypatch.setattr(survey_module, "title_heading", broken)
     book_survey = surveyed(tmp_path, {"a.md": BODY, "b.md": f"{BODY}odd"})
 
     assert [lesson.source_file for lesson in book_survey.lessons] == ["a.md"]

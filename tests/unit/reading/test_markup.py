@@ -86,8 +86,13 @@ def test_tags_and_comments_go_and_their_words_stay(text: str, expected: str) -> 
         "{expression} stays",
         "{{#include ../listing.rs}}",
         "$a<b$ and $c>d$",
-        "[ref]: https://example.org 'title'",
-        ":::tip[A title]",
+        "A [ref]: https://example.org 'title'",
+        "[ref]: two words",
+        "[^1]: https://example.org",
+        "::: and more",
+        ":::text.of.something",
+        "!!! this is no box",
+        '== "x" ===',
     ],
 )
 def test_what_only_looks_like_markup_stays(text: str) -> None:

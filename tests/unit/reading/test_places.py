@@ -8,7 +8,7 @@ import pytest
 
 from lectern.reading.names import folder_number, lesson_number, without_number
 from lectern.reading.survey import survey
-from tests.unit.reading.folders import BODY, lessons_by_file, write
+from tests.unit.reading.folders import BODY, lessons_by_file, surveyed, write
 
 ROBOTS = '[[modules]]\nslug = "ros2"\nfolder = "module-1-ros2"\ntitle = "Nervous System"\n'
 
@@ -144,6 +144,36 @@ def test_a_chapter_may_be_one_file(tmp_path: Path) -> None:
     }
 
 
+def test_dotted_numbers_are_chapters_of_their_own(tmp_path: Path) -> None:
+    """`1.1-x` and `1.2-y` are two chapters: of module 1 by their second numbers, else in order; a file `2.3-x` in no
+    chapter is lesson 3 of chapter 2."""
+    files = ["1-base/1.1-x/a.md", "1-base/1.2-y/a.md", "m/1.1-x/a.md", "m/1.2-y/a.md", "m/2.1-z/a.md"]
+    more = ["n/2.3-x.md", "n/2.4-y.md", "3-top/3.1-x.md", "3-top/3.2-y.md", "o/2.0-x/a.md", "o/3.0-y/a.md"]
+
+    assert list(places(tmp_path, *files, *more).values()) == [
+        "1-base:1:1",
+        "1-base:2:1",
+        "3-top:1:0",
+        "3-top:2:0",
+        "m:1:1",
+        "m:2:1",
+        "m:3:1",
+        "n:2:3",
+        "n:2:4",
+        "o:2:1",
+        "o:3:1",
+    ]
+
+
+def test_pages_above_the_modules_come_first(tmp_path: Path) -> None:
+    """The introduction is not the last module because its name sorts after the folders."""
+    book_survey = survey(write(tmp_path, {"introduction.md": BODY, "a/x.md": BODY, "b/y.md": BODY}))
+    write(tmp_path, {"introduction.md": f"---\nsidebar_position: 1\n---\n{BODY}"})
+
+    assert [module.slug for module in book_survey.manifest.modules] == ["main", "a", "b"]
+    assert [module.slug for module in survey(tmp_path).manifest.modules] == ["main", "a", "b"]
+
+
 def test_folders_below_a_chapter_belong_to_it(tmp_path: Path) -> None:
     """However deep; a README there takes its folder's number instead of being a second overview."""
     assert places(
@@ -250,7 +280,8 @@ def test_limits_warn_and_drop_nothing(tmp_path: Path) -> None:
 
 
 def test_titles_of_modules_chapters_and_lessons(tmp_path: Path) -> None:
-    """The overview's title, else the site's label, else the folder's name without its number."""
+    """The site's label, else the overview's title, else the folder's name without its number. A heading of a lower
+    level is no title."""
     book_survey = survey(
         write(
             tmp_path,
@@ -275,10 +306,68 @@ def test_titles_of_modules_chapters_and_lessons(tmp_path: Path) -> None:
 
     assert titles == {
         "m-one/README.md": ("Module One", "Module One", "Module One"),
-        "m-one/chapter-1-nodes/01-a.md": ("Module One", "Chapter of Nodes", "First heading"),
+        "m-one/chapter-1-nodes/01-a.md": ("Module One", "Chapter of Nodes", "A"),
         "m-one/chapter-1-nodes/README.md": ("Module One", "Chapter of Nodes", "Chapter of Nodes"),
         "m-one/chapter-2-topics/my-lesson.md": ("Module One", "Topics", "My lesson"),
         "m-one/chapter-3-z/a.md": ("Module One", "Labelled", "A lesson"),
         "two/ch09-01-x.md": ("Two", "Nine", "A lesson"),
         "two/chapter-9.md": ("Two", "Nine", "Nine"),
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "title"),
+    [
+        ("2023-09-12-notes", None, "2023-09-12 notes"),
+        ("2023.09.12", None, "2023.09.12"),
+        ("20230912 notes", None, "20230912 notes"),
+        ("2023-09", None, "2023-09"),
+        ("2023-13-notes", 2023, "13 notes"),
+        ("12-2023-notes", 12, "2023 notes"),
+    ],
+)
+def test_dates_are_no_numbers(name: str, number: int | None, title: str) -> None:
+    """A diary or a blog has no lesson 2023; its titles keep the date."""
+    assert lesson_number(name, None) == number
+    assert without_number(name) == title
+
+
+def test_positions_that_are_no_numbers_keep_the_order_of_the_site(tmp_path: Path) -> None:
+    """`sidebar_position: 0` comes first and 1.5 between 1 and 2, for files and for folders."""
+    positions = {"zero": "0", "one": "1", "half": "1.5", "two": "2"}
+    files = {f"m/{name}.md": f"---\nsidebar_position: {at}\n---\n{BODY}" for name, at in positions.items()}
+    folders = {f"m/{name}/_category_.yml": f"position: {at}" for name, at in positions.items()}
+    pages = {f"m/{name}/a.md": BODY for name in positions}
+    book = {**files, **folders, **pages, "m/rest.md": BODY, "m/index.md": BODY, "n/a.md": BODY}
+    lessons = lessons_by_file(surveyed(tmp_path, book))
+
+    names = ("index", "zero", "one", "half", "two", "rest")
+    assert [lessons[f"m/{name}.md"].place.lesson for name in names] == [0, 1, 2, 3, 4, 5]
+    assert [lessons[f"m/{name}/a.md"].place.chapter for name in names[1:5]] == [1, 2, 3, 4]
+
+
+def test_the_title_of_a_page(tmp_path: Path) -> None:
+    """Front matter, first-level heading, the site's label, the file's name, in this order; never a lower heading."""
+    pages = "{Home: index.md}, {First: a.md}, {Second: b.md}, {Third: c.md}"
+    nav = f"site_name: Book\nnav: [{pages}, {{Group: [{{Inner: [{{Deep: g/d.md}}]}}]}}]"
+    files = {
+        "mkdocs.yml": nav,
+        "docs/index.md": "## News\n\nSome text of the page.\n",
+        "docs/a.md": "---\ntitle: From front matter\n---\n# Heading\n\nSome text of the page.\n",
+        "docs/b.md": "# Heading\n\nSome text of the page.\n",
+        "docs/c.md": "## Section\n\nSome text of the page.\n",
+        "docs/last-page.md": "Some text.\n\n## Section\n\n# Late\n",
+        "docs/g/d.md": BODY,
+    }
+    lessons = lessons_by_file(surveyed(tmp_path, files))
+
+    assert {file.removeprefix("docs/"): lesson.page_title for file, lesson in lessons.items()} == {
+        "index.md": "Home",
+        "a.md": "From front matter",
+        "b.md": "Heading",
+        "c.md": "Third",
+        "last-page.md": "Last page",
+        "g/d.md": "A lesson",
+    }
+    assert lessons["docs/a.md"].module_title == "Book"
+    assert lessons["docs/g/d.md"].module_title == "Group"

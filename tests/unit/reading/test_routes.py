@@ -6,7 +6,7 @@ import pytest
 
 from lectern.domain.books import Site
 from lectern.reading.frontmatter import FrontMatter
-from lectern.reading.sites import page_url, without_prefix
+from lectern.reading.routes import page_url, without_prefix
 
 NOTHING = FrontMatter()
 

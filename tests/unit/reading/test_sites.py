@@ -107,15 +107,22 @@ def test_mkdocs_navigation_seen_from_a_folder_of_its_pages(tmp_path: Path) -> No
 
 
 def test_mdbook_gives_title_and_order(tmp_path: Path) -> None:
-    """SUMMARY.md orders the lessons and is itself a lesson, as every Markdown file is."""
+    """SUMMARY.md gives the places: its parts are modules, its entries chapters and lessons. It is no lesson itself."""
     files = {"book.toml": '[book]\ntitle = "Rust"\n', "src/SUMMARY.md": SUMMARY, "src/alpha.md": BODY}
     book_survey = survey(write(tmp_path, {**files, "src/preface.md": BODY, "src/zeta.md": BODY}))
+    lessons = lessons_by_file(book_survey)
 
-    order = sorted(numbers(book_survey), key=numbers(book_survey).__getitem__)
-
+    places = {
+        file: (lesson.place.module, lesson.place.chapter, lesson.place.lesson) for file, lesson in lessons.items()
+    }
     assert book_survey.manifest.title == "Rust"
-    assert order == ["src/preface.md", "src/zeta.md", "src/alpha.md", "src/SUMMARY.md"]
-    assert lessons_by_file(book_survey)["src/zeta.md"].url == "/zeta.html"
+    assert [module.title for module in book_survey.manifest.modules] == ["Rust", "Part one"]
+    assert places == {
+        "src/preface.md": ("main", 0, 1),
+        "src/zeta.md": ("part-one", 1, 0),
+        "src/alpha.md": ("part-one", 2, 0),
+    }
+    assert lessons["src/zeta.md"].url == "/zeta.html"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +214,8 @@ def test_a_broken_configuration_above_the_book_is_named_from_there(tmp_path: Pat
 
 def test_good_configuration_gives_no_warning(tmp_path: Path) -> None:
     """Tags, empty files and settings of other tools are nothing to complain about."""
-    files = {"mkdocs.yml": MKDOCS, "docs/a.md": BODY, "docs/m/a.md": BODY, "docs/m/_category_.yml": ""}
+    pages = ("index", "start/zeta", "start/alpha", "a", "m/a")
+    files = {"mkdocs.yml": MKDOCS, "docs/m/_category_.yml": "", **{f"docs/{page}.md": BODY for page in pages}}
 
     assert survey(write(tmp_path, files)).problems == ()
 
@@ -258,24 +266,23 @@ def test_titles_from_outside_are_one_short_line(tmp_path: Path, files: dict[str,
         assert len(title) <= 300
 
 
-def test_a_partial_opens_on_the_page_that_shows_it(tmp_path: Path) -> None:
-    """Docusaurus writes no page for `_install.mdx`; a citation of it opens where it is imported."""
+def test_a_partial_is_shown_by_the_page_that_imports_it(tmp_path: Path) -> None:
+    """Docusaurus writes no page for `_install.mdx`: its text is on the pages that import it, and it is no lesson."""
     files = {
         "docusaurus.config.js": "",
-        "docs/guide/start.mdx": f"import Install from './_install.mdx';\n\n{BODY}",
-        "docs/guide/_install.mdx": f"import Deep from '@site/docs/_deep.mdx';\n\n{BODY}",
-        "docs/_deep.mdx": BODY,
+        "docs/guide/start.mdx": f"import Install from './_install.mdx';\n\n{BODY}\n<Install />\n",
+        "docs/guide/_install.mdx": "import Deep from '@site/docs/_deep.mdx';\n\nInstall it first.\n\n<Deep/>\n",
+        "docs/_deep.mdx": "The deepest words of all.",
         "docs/_lonely.mdx": BODY,
     }
+    book_survey = survey(write(tmp_path, files))
+    [lesson] = book_survey.lessons
+    text = "\n".join(chunk.text for chunk in read_lesson(tmp_path, lesson, book_survey.manifest).chunks)
 
-    urls = {file: lesson.url for file, lesson in lessons_by_file(survey(write(tmp_path, files))).items()}
-
-    assert urls == {
-        "docs/_deep.mdx": "/guide/start",
-        "docs/_lonely.mdx": "/_lonely",
-        "docs/guide/_install.mdx": "/guide/start",
-        "docs/guide/start.mdx": "/guide/start",
-    }
+    assert (lesson.source_file, lesson.url) == ("docs/guide/start.mdx", "/guide/start")
+    assert "Install it first." in text
+    assert "The deepest words of all." in text
+    assert set(book_survey.files_left_out) == {"docs/guide/_install.mdx", "docs/_deep.mdx", "docs/_lonely.mdx"}
 
 
 def test_odd_navigation_never_stops_a_book(tmp_path: Path) -> None:
