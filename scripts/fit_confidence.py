@@ -27,7 +27,7 @@ import lectern
 from lectern import Settings, open_lectern
 from lectern.app.lectern import Lectern
 from lectern.confidence import signals
-from lectern.confidence.calibration import GENERIC, SHIPPED, Calibration, Labelled, fit, to_json
+from lectern.confidence.calibration import GENERIC, SHIPPED, Calibration, Labelled, fit, read_calibration, to_json
 from lectern.confidence.scores import auroc, ece, interval, share_below
 from lectern.confidence.signals import CONFIDENCE_HITS, Signals, signals_of
 from lectern.domain.evidence import LOW
@@ -255,7 +255,9 @@ def main() -> None:
     for name, calibration in shipped(rows).items():
         print(f"\n{name}: {calibration}")
         if options.write:
-            (SHIPPED / f"{name}.json").write_text(to_json(calibration), encoding="utf-8")
+            file = SHIPPED / f"{name}.json"
+            scale = read_calibration(file).scale  # scripts/fit_relevance.py fits it
+            file.write_text(to_json(replace(calibration, scale=scale)), encoding="utf-8")
 
 
 if __name__ == "__main__":

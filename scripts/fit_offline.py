@@ -1,14 +1,13 @@
-"""Fits the weights of `answering/offline/ranking.py` and writes them to `ranking.json` beside it.
+"""Fits the weights of `confidence/ranking.py` and writes them to `ranking.json` beside it.
 
-    PYTHONPATH=scripts python scripts/fit_offline.py SET [--book BOOK] [SET [--book BOOK] …]
+    PYTHONPATH=scripts python scripts/fit_offline.py MANUALS
 
-A set is a folder with a `queries.jsonl` whose questions have `answers`; its book is `docs` in it, or the folder named.
-The half that `lectern eval answers --half fitted` asks is fitted on; `--half other` is left for reporting. Beside the
-sets, the answerable questions about the `fitted` books of `book_questions.py` but those of qa-squad2, of which half is
-reported. Nothing is random.
+MANUALS has one folder for each `fitted` manual of `examples/golden/readers/questions.jsonl`. Nothing is random.
 
-A quote is right when a known answer stands in it. The weights make the right quotes of each question as likely as
-possible among all of its quotes (conditional logit), and a ridge holds them near PRIOR, which is 0 for most.
+An excerpt is right when it has most of the words of the known answer, as many as any other has. The weights make the
+right excerpts of each question as likely as possible among all of its excerpts (conditional logit with a ridge on
+standardised signals). Before it writes, each manual is left out in turn, and it prints how often the first excerpt, the
+first two and the first three have the answer of the manual that was left out.
 """
 
 from __future__ import annotations
@@ -17,122 +16,101 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from book_questions import BookQuestion, by_book, lessons
+from reader_questions import RIGHT_SHARE, ReaderQuestion, by_manual, share_of
 
 from lectern import Settings, open_lectern
-from lectern.answering.offline.ranking import WEIGHTS, Signals
-from lectern.answering.offline.writer import OfflineWriter
-from lectern.evals.answers import TOP_K, load_answers, passages_of, says
+from lectern.confidence.answerability import MAX_PASSAGES, passage_of
+from lectern.confidence.locating import locate
+from lectern.confidence.ranking import WEIGHTS, Shortlist, candidates_of
 from lectern.models.local.answer_locator import LocalAnswerLocator
-from lectern.models.local.embedder import LocalEmbedder
 
-RIDGE = 1.0
-STEPS, RATE = 600, 0.05
-# What questions about an encyclopaedia hardly show: textbooks announce, and learners quote the book.
-PRIOR = {
-    "idle": -3.0,
-    "echo": -3.0,
-    "beside_echo": 2.0,
-    "code_for_code": 1.0,
-    "sentence_for_code": -0.5,
-}
-FIRM = 25.0  # the ridge of those
+RIDGE, STEPS, RATE = 30.0, 300, 0.3
+MIN_SHARE, NEAR_BEST = 0.4, 0.1  # of the answer's words that a right excerpt has, and how far below the best
 
-Row = tuple[list[Signals], list[bool]]  # of one question
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-async def rows_of(name: str, folder: Path, questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[Row]:
-    """For each question the signals of its quotes, and which of them answer."""
-    writer = OfflineWriter(LocalEmbedder(), LocalAnswerLocator())
-    rows: list[Row] = []
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question."""
+
+    manual: str
+    answer: str
+    texts: list[str]  # of its excerpts
+    values: Array  # their signals
+    right: Array  # which are right, adding up to one; all 0 if none is
+
+
+async def rows_of(manual: str, folder: Path, questions: list[ReaderQuestion]) -> tuple[list[str], list[Row]]:
+    """For each covered question the signals of its excerpts, and which of them answer."""
+    rows, names = list[Row](), list[str]()
+    locator = LocalAnswerLocator()
     with tempfile.TemporaryDirectory() as home:
         async with open_lectern(Settings(home=Path(home))) as lectern:
             await lectern.ingest(folder, book="fitted")
-            for text, answers in questions:
-                hits = (await lectern.search(text, book="fitted", limit=TOP_K)).hits
-                shortlist = await writer.shortlist(text, passages_of(hits))
-                right = [says(candidate.quote.text, answers) for candidate in shortlist.candidates]
-                if any(right) and not all(right):
-                    rows.append((await writer.signals(shortlist), right))
-    print(f"{name}: {len(rows)} of {len(questions)} questions can be learnt from")
-    return rows
+            for question in (question for question in questions if question.answerable):
+                hits = (await lectern.search(question.text, book="fitted", limit=MAX_PASSAGES)).hits
+                passages = [passage_of(number, hit) for number, hit in enumerate(hits, start=1)]
+                odds = await locate(locator, question.text, passages)
+                shortlist = Shortlist(question.text, candidates_of(question.text, passages, odds))
+                signals = shortlist.signals()
+                if not signals:
+                    continue
+                names = sorted(signals[0])
+                texts = [candidate.excerpt.text for candidate in shortlist.candidates]
+                shares = np.array([share_of(question.answer, text) for text in texts])
+                right = ((shares >= shares.max() - NEAR_BEST) & (shares >= MIN_SHARE)).astype(float)
+                values = np.array([[entry[name] for name in names] for entry in signals])
+                rows.append(Row(manual, question.answer, texts, values, right / max(right.sum(), 1.0)))
+    print(f"{manual}: {len(rows)} questions", flush=True)
+    return names, rows
 
 
-def of_set(folder: Path, book: Path | None) -> list[Row]:
-    """The fitted half of a set."""
-    questions = [(question.text, question.answers) for question in load_answers(folder, book).half("fitted").questions]
-    return asyncio.run(rows_of(folder.name, book or folder / "docs", questions))
+def fit(rows: list[Row]) -> Array:
+    """Gradient descent; the function has one minimum."""
+    learnt = [row for row in rows if row.right.any()]
+    scale = np.concatenate([row.values for row in learnt]).std(0) + 1e-6
+    weights = np.zeros(len(scale))
+    for _ in range(STEPS):
+        gradient = RIDGE * weights / len(learnt)
+        for row in learnt:
+            values = row.values / scale
+            raised = np.exp(values @ weights - (values @ weights).max())
+            gradient -= values.T @ (row.right - raised / raised.sum()) / len(learnt)
+        weights = weights - RATE * gradient
+    result: Array = weights / scale
+    return result
 
 
-def of_book(book: str, questions: Sequence[BookQuestion]) -> list[Row]:
-    """All that was asked about a book and is answered there."""
-    with lessons(book) as folder:
-        return asyncio.run(
-            rows_of(
-                book, folder, [(question.text, (question.answer,)) for question in questions if question.answerable]
-            )
-        )
-
-
-def fit(sets: list[list[Row]]) -> dict[str, float]:
-    """Gradient ascent with Adam's steps; the function has one top. A set counts as the root of its size: a thousand
-    questions about one book must not outvote those about others."""
-    rows = [row for set_rows in sets for row in set_rows]
-    say = np.array([len(set_rows) ** -0.5 for set_rows in sets for _ in set_rows])
-    say *= len(rows) / say.sum()
-    names = sorted({name for signals, _ in rows for signal in signals for name in signal})
-    values = np.array([[signal.get(name, 0.0) for name in names] for signals, _ in rows for signal in signals])
-    right = np.array([float(is_right) for _, labels in rows for is_right in labels])
-    sizes = [len(labels) for _, labels in rows]
-    starts, owner = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(rows)), sizes)
-    ridge = np.array([FIRM if name in PRIOR else RIDGE for name in names])
-    prior = np.array([PRIOR.get(name, 0.0) for name in names])
-    weights, slow, square = prior.copy(), np.zeros(len(names)), np.zeros(len(names))
-    for step in range(1, STEPS + 1):
-        raised = np.exp(values @ weights - np.maximum.reduceat(values @ weights, starts)[owner])
-        among_all = raised / np.add.reduceat(raised, starts)[owner]
-        among_right = raised * right / np.add.reduceat(raised * right, starts)[owner]
-        gradient: Array = values.T @ (say[owner] * (among_right - among_all)) - ridge * (weights - prior)
-        slow = 0.9 * slow + 0.1 * gradient
-        square = 0.999 * square + 0.001 * gradient**2
-        rate = RATE * (1 - step / STEPS)
-        weights = weights + rate * (slow / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-9)
-    return {name: round(float(weight), 3) for name, weight in zip(names, weights, strict=True)}
-
-
-def folders_of(arguments: list[str]) -> list[tuple[Path, Path | None]]:
-    """Sets, each with its book."""
-    folders: list[tuple[Path, Path | None]] = []
-    words = iter(arguments)
-    for word in words:
-        if word == "--book":
-            folders[-1] = (folders[-1][0], Path(next(words)))
-        else:
-            folders.append((Path(word), None))
-    return folders
+def figures(rows: list[Row]) -> str:
+    """How often the first excerpts have the answer, each manual left out in turn."""
+    found = np.zeros(3)
+    for manual in sorted({row.manual for row in rows}):
+        weights = fit([row for row in rows if row.manual != manual])
+        for row in (row for row in rows if row.manual == manual):
+            order = np.argsort(-(row.values @ weights))
+            for count in (1, 2, 3):
+                text = "\n".join(row.texts[at] for at in order[:count])
+                found[count - 1] += share_of(row.answer, text) >= RIGHT_SHARE
+    return ", ".join(f"{share:.3f}" for share in found / len(rows))
 
 
 def main() -> None:
-    """Fit on the fitted halves of all sets and on the books together."""
-    rows = {folder.name: of_set(folder, book) for folder, book in folders_of(sys.argv[1:])}
-    books = {book: questions for book, questions in by_book("fitted").items() if not book.startswith("qa-squad2")}
-    rows |= {book: of_book(book, questions) for book, questions in books.items()}
-    weights = fit(list(rows.values()))
-    ranking = {
-        "sets": list(rows),
-        "questions": sum(map(len, rows.values())),
-        "ridge": RIDGE,
-        "prior": PRIOR,
-        "firm": FIRM,
-    }
-    WEIGHTS.write_text(json.dumps({"fitted_on": ranking, "weights": weights}, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(weights, indent=2))
+    """Fit, say how well, write."""
+    manuals = Path(sys.argv[1])
+    names, rows = list[str](), list[Row]()
+    for manual, questions in by_manual("fitted", manuals).items():
+        names, manual_rows = asyncio.run(rows_of(manual, manuals / manual, questions))
+        rows += manual_rows
+    print("the first excerpt, two, three have the answer:", figures(rows))
+    weights = {name: round(float(weight), 3) for name, weight in zip(names, fit(rows), strict=True)}
+    content = {"fitted_on": {"questions": len(rows), "ridge": RIDGE}, "weights": weights}
+    WEIGHTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from unittest import mock
 from book_questions import ROOT, SHARED, by_book, lessons
 
 from lectern import Lectern, Settings, open_lectern
-from lectern.confidence import answerability as location
+from lectern.confidence import locating as location
 from lectern.confidence import requirements
 from lectern.domain.chunks import Vector
 from lectern.domain.replies import Answer

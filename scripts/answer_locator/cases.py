@@ -1,10 +1,11 @@
 """Makes the rows that the network learns from.
 
-    PYTHONPATH=scripts python -m answer_locator.cases WORK_FOLDER
+    PYTHONPATH=scripts python -m answer_locator.cases WORK_FOLDER [MANUALS]
 
 writes `rows.jsonl.gz`, and `reported.jsonl.gz` with the half of qa-squad2 that is only reported on. It takes the
-written questions of `examples/golden/finder/written.jsonl`, whose passages lie in `../shared/data`; a passage that is
-cut into other pieces than it was when they were written is left out, and said so. Embedding takes some minutes.
+written questions of `examples/golden/finder/written.jsonl`, whose passages lie in `../shared/data`, and those of
+`manuals.jsonl`, whose passages are of public manuals: MANUALS is a folder with one folder for each of them. A passage
+that is cut into other pieces than it was when they were written is left out, and said so. Embedding takes some minutes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +33,9 @@ from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
 from lectern.text.quotes import pieces_of, quotes_of
 
-WRITTEN_FILE = ROOT / "examples" / "golden" / "finder" / "written.jsonl"
+FOLDER = ROOT / "examples" / "golden" / "finder"
+WRITTEN_FILE, MANUALS_FILE = FOLDER / "written.jsonl", FOLDER / "manuals.jsonl"
+MANUALS_COUNTS = 2.0  # what their rows count: they are few, and their answers are whole lists and steps
 BOOKS = {"agentfactory": "book-agentfactory/docs", "curriculum": "book-curriculum/modules"}
 SQUAD, NQ = "qa-squad2", "qa-nq"
 CUT_FROM, A_PART = 260, 200  # words of a corpus' text: too many for one passage, and of what it is cut into
@@ -71,9 +74,8 @@ class Passage:
         return hashlib.sha256("\n".join(quotes).encode()).hexdigest()[:12]
 
 
-def of_book(name: str) -> Iterator[Passage]:
+def of_book(name: str, folder: Path) -> Iterator[Passage]:
     """The chunks of a book."""
-    folder = SHARED / BOOKS[name]
     book_survey = survey(folder)
     for source in book_survey.lessons:
         if not any(word in source.source_file.lower() for word in NO_LESSONS):
@@ -110,11 +112,16 @@ async def _embedded(texts: Sequence[str], purpose: Purpose) -> Array:
     return np.array(vectors, np.float32)
 
 
-def written_rows() -> Iterator[Row]:
+def written_passages(name: str) -> Iterator[Passage]:
+    """The passages of a set in `../shared/data`."""
+    return of_book(name, SHARED / BOOKS[name]) if name in BOOKS else of_corpus(name)
+
+
+def written_rows(file: Path, passages_of: Callable[[str], Iterable[Passage]], counts: float = 1.0) -> Iterator[Row]:
     """Of each written question: its passage, the same without the answer, and two passages next in meaning."""
-    lines = [json.loads(line) for line in WRITTEN_FILE.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     names = sorted({line["set"] for line in lines})
-    passages = [passage for name in names for passage in (of_book if name in BOOKS else of_corpus)(name)]
+    passages = [passage for name in names for passage in passages_of(name)]
     passage_by_key = {passage.key: passage for passage in passages}
     near = [passage for passage in passages if len(passage.text.split()) >= SHORT and passage.pieces]
     cut = [LocalEmbedder().passages((passage.heading,), " ".join(passage.text.split()[:LONG]))[0] for passage in near]
@@ -130,20 +137,20 @@ def written_rows() -> Iterator[Row]:
             continue
         set_places = places[line["set"]]
         for question, answers in line["asked"]:
-            yield from _answered_rows(question, answers, passage, line["_id"])
+            yield from _answered_rows(question, answers, passage, line["_id"], counts)
             closest = set_places[np.argsort(-(vectors[set_places] @ vector_by_question[question]))[:LIKE]]
             best = [near[at] for at in closest if near[at] != passage]
             for neighbour in [best[0], draw.choice(best[1:NEXT])]:
                 kind = "other" if answers else "other-near"
-                yield Row(question, neighbour.heading, neighbour.pieces, [], OTHER_WEIGHT, kind, line["_id"])
+                yield Row(question, neighbour.heading, neighbour.pieces, [], counts * OTHER_WEIGHT, kind, line["_id"])
     print(f"{left_out} of {len(lines)} passages are cut differently now and were left out")
 
 
-def _answered_rows(question: str, answers: list[int], passage: Passage, group: str) -> Iterator[Row]:
-    yield Row(question, passage.heading, passage.pieces, answers, 1.0, "own" if answers else "near", group)
+def _answered_rows(question: str, answers: list[int], passage: Passage, group: str, counts: float) -> Iterator[Row]:
+    yield Row(question, passage.heading, passage.pieces, answers, counts, "own" if answers else "near", group)
     rest = [piece for number, piece in enumerate(passage.pieces) if number not in answers]
     if answers and len(rest) >= FEWEST:
-        yield Row(question, passage.heading, rest, [], REMOVED_WEIGHT, "removed", group)
+        yield Row(question, passage.heading, rest, [], counts * REMOVED_WEIGHT, "removed", group)
 
 
 def set_rows(name: str, kind: str, counts: float) -> Iterator[tuple[str, Row]]:
@@ -177,8 +184,11 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     squad = list(set_rows(SQUAD, "squad", 1.0))
     fitted = set(sorted({article for article, _ in squad})[0::2])  # as `lectern eval answers --half fitted` cuts them
-    rows = [*written_rows(), *(row for article, row in squad if article in fitted)]
+    rows = [*written_rows(WRITTEN_FILE, written_passages), *(row for article, row in squad if article in fitted)]
     rows += [row for _, row in set_rows(NQ, "nq", NQ_COUNTS)]
+    if sys.argv[2:]:
+        manuals = Path(sys.argv[2])
+        rows += written_rows(MANUALS_FILE, lambda name: of_book(name, manuals / name), MANUALS_COUNTS)
     test_rows = [row for article, row in squad if article not in fitted and not row.kind.endswith("removed")]
     print(write(folder / "rows.jsonl.gz", rows), write(folder / "reported.jsonl.gz", test_rows))
 

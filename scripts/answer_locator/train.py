@@ -2,12 +2,15 @@
 
     PYTHONPATH=scripts python -m answer_locator.train WORK_FOLDER [MOST]
 
-reads what `cases.py` wrote there, and writes `weights.npz` and `measured.json`. It wants a graphics card; with MOST,
-one epoch on so many rows is a trial for any machine. The environment is that of `scripts/export_minilm.py`. Seeded, but
-the last bits of a card's sums are not: no two runs give the same weights. Those of the shipped network were made so,
-but for the start: the original's matrices were rounded to int8 on their way to the card.
+reads what `cases.py` wrote there and, if it is there, what the teacher says (`teach.py`), and writes `weights.npz` and
+`measured.json`. It wants a graphics card; with MOST, one epoch on so many rows is a trial for any machine. The
+environment is that of `scripts/export_minilm.py`. Seeded, but the last bits of a card's sums are not: no two runs give
+the same weights. Those of the shipped network were made so, but for the start: the originals were rounded on their way
+to the card, MiniLM to fp16 and the teacher to int8.
 
 The loss is the cross-entropy over "none of them" and the pieces; where several answer and one is best, it counts twice.
+A teacher's probabilities are mixed in: nobody read whether a passage that is next in meaning answers, too, so there the
+teacher counts most.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ import json
 import math
 import random
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +33,26 @@ from pair_network import WEIGHTS, embedder, head
 from row_files import read
 from tokenizers import Tokenizer
 
-EPOCHS, RATE, BATCH, SEED = 3, 9e-5, 64, 1
+SEED = 1
+TEACHER_SHARE, TEACHER_SHARE_UNREAD = 0.5, 0.85  # of the target, for rows that somebody read and for others
+UNREAD = ("other", "other-near")  # kinds of rows that nobody read
 SMOOTH, WARM, LEAST_RATE = 0.02, 0.06, 0.02
 ALIKE = ("squad", "nq")  # kinds whose answers are known by a string: no piece that holds it is better than others
 HELD_OUT = 10  # of so many passages one
-BUCKETS, AT_ONCE = 40, 512  # batches that are sorted by length together; windows of a prediction
+BUCKETS, AT_ONCE, STEP = 40, 512, 16  # batches sorted by length together; windows of a prediction; widths are multiples
 NOTHING = -1e4  # the number of a piece that is not there
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to train."""
+
+    epochs: int = 4
+    rate: float = 9e-5
+    batch: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +123,21 @@ class AnswerLocator(torch.nn.Module):
         self.bert, self.none, self.mark = embedder(), head(0.0), head(0.0)
         self.drop = torch.nn.Dropout(0.1)
 
+    def states(self, ids: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """A vector for each word piece."""
+        at, mask = torch.arange(ids.shape[1], device=ids.device)[None], ids != 0
+        types = ((at >= second[:, None]) & mask).long()
+        result: torch.Tensor
+        result = self.bert(input_ids=ids, token_type_ids=types, attention_mask=mask.long()).last_hidden_state
+        return result
+
     def read(self, data: Set, places: Array) -> torch.Tensor:
         """The numbers of some windows, cut to the longest of them."""
         batch = data.take(places)
-        ids = torch.tensor(batch.ids[:, : batch.length.max()], device=DEVICE).long()
-        at, mask = torch.arange(ids.shape[1], device=DEVICE)[None], ids != 0
-        types = ((at >= torch.tensor(batch.second, device=DEVICE)[:, None]) & mask).long()
+        width = math.ceil(batch.length.max() / STEP) * STEP
+        ids = torch.tensor(batch.ids[:, :width], device=DEVICE).long()
         with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
-            read = self.bert(input_ids=ids, token_type_ids=types, attention_mask=mask.long()).last_hidden_state
-            states = self.drop(read)
+            states = self.drop(self.states(ids, torch.tensor(batch.second, device=DEVICE)))
             no_answer, all_marks = self.none(states[:, 0]).float(), self.mark(states)[..., 0].float()
         pieces = torch.gather(all_marks, 1, torch.tensor(batch.marks, device=DEVICE))
         return torch.cat([no_answer, pieces.masked_fill(~torch.tensor(batch.there, device=DEVICE), NOTHING)], 1)
@@ -133,39 +154,46 @@ def loss_of(locator: AnswerLocator, data: Set, places: Array) -> torch.Tensor:
     return (-(targets * chances).sum(1) * counts).mean()
 
 
-def train(locator: AnswerLocator, data: Set, epochs: int) -> None:
+def train(locator: AnswerLocator, data: Set, plan: Plan) -> None:
     """All epochs; windows of like length go together."""
     draw = np.random.default_rng(SEED)
     torch.manual_seed(SEED)
     locator.train()
-    optimizer = torch.optim.AdamW(locator.parameters(), lr=RATE, weight_decay=0.01)
-    count, step = len(data.counts), 0
-    total = math.ceil(count / BATCH) * epochs
-    for epoch in range(epochs):
-        parts = np.array_split(draw.permutation(count), max(1, count // (BATCH * BUCKETS)))
+    learning = [weights for weights in locator.parameters() if weights.requires_grad]
+    optimizer = torch.optim.AdamW(learning, lr=plan.rate, weight_decay=0.01, fused=DEVICE == "cuda")
+    count, step, start = len(data.counts), 0, time.monotonic()
+    total = math.ceil(count / plan.batch) * plan.epochs
+    for epoch in range(plan.epochs):
+        parts = np.array_split(draw.permutation(count), max(1, count // (plan.batch * BUCKETS)))
         order = np.concatenate([part[np.argsort(data.length[part])] for part in parts])
-        batches = [order[start : start + BATCH] for start in range(0, count, BATCH)]
-        total_loss = 0.0
+        batches = [order[first : first + plan.batch] for first in range(0, count, plan.batch)]
+        total_loss = torch.zeros((), device=DEVICE)
         for number in draw.permutation(len(batches)):
             pace = min(1, (step + 1) / (total * WARM + 1)) * max(LEAST_RATE, 1 - step / total)
-            optimizer.param_groups[0]["lr"] = RATE * pace
+            optimizer.param_groups[0]["lr"] = plan.rate * pace
             loss = loss_of(locator, data, batches[number])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(locator.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(learning, 1.0)
             optimizer.step()
-            step, total_loss = step + 1, total_loss + float(loss.detach()) * len(batches[number])
-        print(f"  epoch {epoch}: loss {total_loss / count:.4f}", flush=True)
+            step, total_loss = step + 1, total_loss + loss.detach() * len(batches[number])
+        print(f"  epoch {epoch}: loss {float(total_loss) / count:.4f}, {time.monotonic() - start:.0f} s", flush=True)
 
 
-def predicted(locator: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
-    """Of each row the log-odds that any piece answers, in its likeliest window, and the likeliest piece."""
+def numbers_of(locator: AnswerLocator, data: Set) -> Array:
+    """The network's numbers of all windows: of "none of them", then of each piece."""
     locator.eval()
     numbers, order = np.zeros((len(data.counts), MOST + 1), np.float32), np.argsort(data.length)
     with torch.no_grad():
         for start in range(0, len(order), AT_ONCE):
             places = order[start : start + AT_ONCE]
-            numbers[places] = locator.read(data, places).cpu().numpy()
+            numbers[places] = locator.read(data, places).float().cpu().numpy()
+    return numbers
+
+
+def predicted(locator: AnswerLocator, rows: Sequence[Row], data: Set) -> tuple[Array, Array]:
+    """Of each row the log-odds that any piece answers, in its likeliest window, and the likeliest piece."""
+    numbers = numbers_of(locator, data)
     odds, likeliest, best = np.full(len(rows), -np.inf), np.zeros(len(rows), int), np.full(len(rows), -np.inf)
     for row, first, scores in zip(data.row, data.first, numbers, strict=True):
         odds[row] = max(odds[row], np.logaddexp.reduce(scores[1:]) - scores[0])
@@ -191,24 +219,39 @@ def _auroc(yes: Array, no: Array) -> float:
     return float((ranks[: len(yes)].sum() - len(yes) * (len(yes) + 1) / 2) / (len(yes) * len(no)))
 
 
-def main() -> None:
-    """Train, measure, write."""
-    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
-    rows, reported = read(folder / "rows.jsonl.gz", Row, most), read(folder / "reported.jsonl.gz", Row, most)
+def parted(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that are learnt from, and those of the passages that are held out."""
     groups = sorted({row.group for row in rows})
     random.Random(0).shuffle(groups)
     held_groups = set(groups[: len(groups) // HELD_OUT])
-    training_rows = [row for row in rows if row.group not in held_groups]
-    held_rows = [row for row in rows if row.group in held_groups]
+    return [row for row in rows if row.group not in held_groups], [row for row in rows if row.group in held_groups]
+
+
+def taught(data: Set, rows: Sequence[Row], chances: Array) -> Set:
+    """The windows with the teacher's probabilities mixed into what is to be learnt."""
+    shares = [TEACHER_SHARE_UNREAD if rows[row].kind in UNREAD else TEACHER_SHARE for row in data.row]
+    share = np.array(shares, np.float32)[:, None]
+    answers = (1 - share) * data.answers + share * chances.astype(np.float32)
+    return replace(data, answers=answers / answers.sum(1, keepdims=True))
+
+
+def main() -> None:
+    """Train, measure, write."""
+    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None
+    rows, held = parted(read(folder / "rows.jsonl.gz", Row, most))
+    reported = read(folder / "reported.jsonl.gz", Row, most)
+    data, teacher = encoded(rows), folder / "teacher.npz"
+    if teacher.exists():
+        data = taught(data, rows, np.load(teacher)["chances"])
     locator = AnswerLocator().to(DEVICE)
-    train(locator, encoded(training_rows), 1 if most else EPOCHS)
+    train(locator, data, Plan(epochs=1) if most else Plan())
+    np.savez(folder / "weights.npz", **{name: tensor.cpu().numpy() for name, tensor in locator.state_dict().items()})
     lines = [
         figures_line(name, part_rows, locator, encoded(part_rows))
-        for name, part_rows in (("Held out", held_rows), ("qa-squad2", reported))
+        for name, part_rows in (("Held out", held), ("qa-squad2", reported))
     ]
     print(*lines, sep="\n")
     (folder / "measured.json").write_text(json.dumps({"card": "\n\n".join(lines)}), encoding="utf-8")
-    np.savez(folder / "weights.npz", **{name: tensor.cpu().numpy() for name, tensor in locator.state_dict().items()})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.confidence.answerability import CANNOT_ANSWER, locate, readable
+from lectern.confidence.locating import CANNOT_ANSWER, locate, readable
 from lectern.domain.errors import ModelDamaged
 from lectern.models.local import pairs
 from lectern.models.local.answer_locator import (

@@ -32,6 +32,7 @@ from lectern.confidence.calibration import (
     stored_calibration,
     to_json,
 )
+from lectern.confidence.relevance import scale_of
 from lectern.confidence.scores import auroc, ece, interval, log_loss
 from lectern.confidence.self_questions import covered_questions, far_questions, foreign_questions, mixed_questions
 from lectern.confidence.signals import CONFIDENCE_HITS, NAMES, NOTHING, Signals, signals_of
@@ -52,6 +53,7 @@ CALIBRATION = Calibration(
     floor=0.2,
     n=10,
     notes="by hand",
+    scale=scale_of(0.2, 0.4, 0.6, n=10),
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.confidence.calibration import shipped_calibration
+from lectern.confidence.calibration import Calibration, shipped_calibration
 from lectern.confidence.policies import Calibrated, LevelMinimum, Relevance, Thresholds, diversity, level_of, policy_for
 from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.errors import ConfigError
@@ -17,7 +17,12 @@ from lectern.ports.answering import ConfidencePolicy
 from tests.making import chunk, hit, unit_vector
 
 LOCAL = "local/all-MiniLM-L6-v2-int8/384"
-POLICIES: list[ConfidencePolicy] = [Calibrated(calibration=shipped_calibration(LOCAL)), Thresholds(), Relevance()]
+LOCAL_CALIBRATION = shipped_calibration(LOCAL)
+POLICIES: list[ConfidencePolicy] = [
+    Calibrated(calibration=LOCAL_CALIBRATION),
+    Thresholds(calibration=LOCAL_CALIBRATION),
+    Relevance(calibration=LOCAL_CALIBRATION),
+]
 QUESTION = "Which quality of service keeps the last message of a topic?"
 
 similarities = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -90,7 +95,7 @@ def test_the_calibrated_level_is_cut_from_the_number(values: list[float]) -> Non
 def test_thresholds_are_the_fourth_documents_table(average: float, count: int, level: str) -> None:
     """Similarity and number of chunks bind together; the number is the average, and a refusal's is below the cut."""
     hit_list = hits([average] * count)
-    metrics = Thresholds().measure(QUESTION, hit_list, hit_list)
+    metrics = Thresholds(calibration=LOCAL_CALIBRATION).measure(QUESTION, hit_list, hit_list)
 
     assert metrics.confidence_level == level
     assert metrics.should_answer == (level != "insufficient")
@@ -101,9 +106,10 @@ def test_thresholds_are_the_fourth_documents_table(average: float, count: int, l
 def test_thresholds_can_be_set() -> None:
     """Other numbers, the same rule; numbers in the wrong order are refused."""
     lenient = Thresholds(
-        high=LevelMinimum(similarity=0.5, chunks=2),
-        medium=LevelMinimum(similarity=0.4, chunks=1),
-        low=LevelMinimum(similarity=0.3, chunks=1),
+        calibration=LOCAL_CALIBRATION,
+        high=LevelMinimum(relevance=0.5, chunks=2),
+        medium=LevelMinimum(relevance=0.4, chunks=1),
+        low=LevelMinimum(relevance=0.3, chunks=1),
     )
 
     assert lenient.measure(QUESTION, (), hits([0.5, 0.5])).confidence_level == "high"
@@ -111,7 +117,7 @@ def test_thresholds_can_be_set() -> None:
     refused = lenient.measure(QUESTION, (), hits([0.29]))
     assert (refused.confidence_level, refused.confidence) == ("insufficient", 0.29)
     with pytest.raises(ConfigError, match="fall"):
-        Thresholds(low=LevelMinimum(similarity=0.8, chunks=1))
+        Thresholds(calibration=LOCAL_CALIBRATION, low=LevelMinimum(relevance=0.8, chunks=1))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +125,7 @@ def test_thresholds_can_be_set() -> None:
 )
 def test_relevance_is_the_fifth_documents_rule(values: list[float], level: str) -> None:
     """A top result of 0.3 is high, anything below is low, and the number is the top result's."""
-    metrics = Relevance().measure(QUESTION, (), hits(values))
+    metrics = Relevance(calibration=LOCAL_CALIBRATION).measure(QUESTION, (), hits(values))
 
     assert (metrics.confidence_level, metrics.confidence, metrics.should_answer) == (level, max(values), True)
 
@@ -181,7 +187,24 @@ def test_every_policy_has_a_name_and_the_embedders_floor(name: str) -> None:
     policy = policy_for(name, LOCAL)
 
     assert type(policy).__name__.lower() == name
-    assert policy.floor == shipped_calibration(LOCAL).floor
+    assert policy.floor == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("language", ["de", "ja-JP", "und"])
+def test_the_english_calibration_is_never_sure_of_another_language(language: str) -> None:
+    """The same evidence is high in an English book and at most medium in another one, unless that book has a
+    calibration of its own. Weak evidence stays as it is."""
+    good = hits([0.62, 0.4], "Transient local quality of service keeps the last message of a topic for late joiners")
+    weak = hits([0.12], "The tide comes twice a day")
+
+    def level(calibration: Calibration | None, language: str) -> str:
+        return policy_for("calibrated", LOCAL, calibration, (), language).measure(QUESTION, good, good).confidence_level
+
+    metrics = policy_for("calibrated", LOCAL, language=language).measure(QUESTION, good, good)
+    assert level(None, "en-GB") == "high"
+    assert (metrics.confidence_level, level_of(metrics.confidence)) == ("medium", "medium")
+    assert level(replace(shipped_calibration(LOCAL), notes="fitted on the book"), language) == "high"
+    assert not policy_for("calibrated", LOCAL, language=language).measure(QUESTION, weak, weak).should_answer
 
 
 def test_an_unknown_policy_is_refused_by_name() -> None:

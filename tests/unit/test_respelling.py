@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.confidence.answerability import respell
+from lectern.confidence.locating import respell
 from lectern.text.words import stem, word_weight
 
 TEXTS = [

@@ -1,9 +1,9 @@
-"""What a refusal suggests: the nearest lessons of the reader's scope, the lesson outside it that has the answer, or
-other books that cover the question."""
+"""What a refusal suggests: the nearest lessons of the reader's scope, the lesson outside it that has the answer, other
+books that cover the question, or other questions that the book answers."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
 from lectern.answering.desk import TurnDesk
 from lectern.confidence.answerability import Answerability
@@ -11,12 +11,13 @@ from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.books import TOP_TIER
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import NearestLesson
-from lectern.domain.scope import ChunkFilter, Scope, SearchQuery
+from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope, SearchQuery
 from lectern.ports.answering import ConfidencePolicy
 
 MAX_NEAREST_LESSONS = 3
 PolicyOf = Callable[[str], Awaitable[ConfidencePolicy]]  # of a book
 MAX_OTHER_BOOKS = 5  # that are searched; more would make a refusal slow
+MAX_REMEMBERED = 2_000  # questions; the headings of a few books
 
 
 def nearest_lessons(hits: Sequence[Hit]) -> tuple[NearestLesson, ...]:
@@ -27,6 +28,26 @@ def nearest_lessons(hits: Sequence[Hit]) -> tuple[NearestLesson, ...]:
         lesson = NearestLesson(title=hit.chunk.lesson_title, url=page, parent_doc_id=hit.chunk.parent_doc_id)
         lessons.setdefault(hit.chunk.parent_doc_id, lesson)
     return tuple(lessons.values())[:MAX_NEAREST_LESSONS]
+
+
+class AnsweredQuestions:
+    """Remembers which questions are answered, because many refusals are near to the same headings."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ChunkFilter, str], bool] = {}
+
+    async def among(
+        self, questions: Iterable[str], scope: ResolvedScope, is_answered: Callable[[str], Awaitable[bool]]
+    ) -> AsyncIterator[str]:
+        """Those of the questions that are answered in a scope, as they are found."""
+        for question in questions:
+            key = (scope.entry.epoch, scope.where, question)
+            if key not in self._known:
+                if len(self._known) >= MAX_REMEMBERED:
+                    self._known.clear()
+                self._known[key] = await is_answered(question)
+            if self._known[key]:
+                yield question
 
 
 async def answers_elsewhere(
@@ -54,6 +75,6 @@ async def _confident_hits(
     hits, book_policy = list(findings.hits), await policy(book)
     metrics = book_policy.measure(question, hits, hits[: desk.top_k])
     if metrics.should_answer and answerability is not None:
-        best = [hit for hit in hits if hit.similarity >= (book_policy.floor or 0.0)]
+        best = [hit for hit in hits if hit.relevance >= book_policy.floor]
         metrics = await answerability.adjust(question, best, metrics, findings.language)
     return hits if metrics.confidence_level in ("high", "medium") else []

@@ -14,13 +14,14 @@ import logging
 import math
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from lectern.confidence.relevance import UNMEASURED, RelevanceScale, misfit, scale_from
 from lectern.confidence.self_questions import (
     MAX_SELF_QUESTIONS,
     covered_questions,
@@ -28,7 +29,7 @@ from lectern.confidence.self_questions import (
     foreign_questions,
     mixed_questions,
 )
-from lectern.confidence.signals import CONFIDENCE_HITS, NAMES, Signals, signal_values, signals_of
+from lectern.confidence.signals import CONFIDENCE_HITS, ENGLISH, NAMES, Signals, signal_values, signals_of
 from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, StampedChunk
 from lectern.domain.errors import BadInput, ConfigError, OtherSignals
@@ -69,6 +70,7 @@ class Calibration:
     floor: float  # a cosine below which a hit is noise
     n: int  # questions it was fitted on
     notes: str
+    scale: RelevanceScale = UNMEASURED
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.signals if name not in NAMES]
@@ -85,11 +87,11 @@ class Calibration:
         if not 0 <= self.floor <= 1:
             raise ValueError(f"floor must be 0 to 1, not {self.floor}")
 
-    def probability(self, question: str, field: Sequence[Hit]) -> float:
+    def probability(self, question: str, field: Sequence[Hit], language: str = ENGLISH) -> float:
         """The probability that the book answers the question; 0 without hits."""
         if not field:
             return 0.0
-        return self.of(signals_of(question, field, zero=self.zero, one=self.one))
+        return self.of(signals_of(question, field, zero=self.zero, one=self.one, language=language))
 
     def of(self, signals: Signals) -> float:
         """The probability for signals, which must have this calibration's scale."""
@@ -105,6 +107,7 @@ class Labelled:
     signals: Signals
     covered: bool
     gold: float | None = None  # similarity of the passage that answers, if it is known
+    nearest: float | None = None  # similarity of the nearest hit, if the question tells how near answers are
     weight: float = 1.0
 
 
@@ -150,7 +153,7 @@ def shipped_calibration(fingerprint: str) -> Calibration:
 
 def stored_calibration(folder: Path, book_id: str, fingerprint: str) -> Calibration | None:
     """What `lectern calibrate` stored for this book; None if the book now has another embedder, or the file has other
-    signals than this version."""
+    signals than this version. A file without a measured relevance scale gets the embedder's."""
     file = folder / f"{book_id}.json"
     if not file.exists():
         return None
@@ -159,7 +162,9 @@ def stored_calibration(folder: Path, book_id: str, fingerprint: str) -> Calibrat
     except OtherSignals as exc:
         _warn_once(str(exc))
         return None
-    return calibration if calibration.fingerprint == fingerprint else None
+    if calibration.fingerprint != fingerprint:
+        return None
+    return calibration if calibration.scale.n else replace(calibration, scale=shipped_calibration(fingerprint).scale)
 
 
 def remove_outdated(folder: Path, book_id: str) -> None:
@@ -200,7 +205,9 @@ def fit(
     start = np.array([prior.intercept if prior is not None else 0.0, *(prior_weights.get(name, 0.0) for name in names)])
     intercept, *weights = _newton(values, labels, row_weights, start, ridge)
     gold = [row.gold for row in rows if row.covered and row.gold is not None]
-    floor = prior.floor if prior is not None else 0.0
+    nearest = _nearest(rows)
+    floor = float(np.quantile(gold, FLOOR_SHARE)) if gold else None
+    scale = prior.scale if prior is not None else UNMEASURED
     return Calibration(
         fingerprint=fingerprint,
         signals=names,
@@ -208,9 +215,10 @@ def fit(
         intercept=intercept,
         zero=prior.zero if prior is not None else 0.0,
         one=prior.one if prior is not None else 1.0,
-        floor=float(np.quantile(gold, FLOOR_SHARE)) if gold else floor,
+        floor=floor if floor is not None else prior.floor if prior is not None else 0.0,
         n=len(rows),
         notes=notes,
+        scale=scale_from(nearest, floor=floor, prior=scale) if nearest else scale,
     )
 
 
@@ -328,10 +336,11 @@ async def calibrate(
 
     first = [row for question, row in rows if _in_first_half(question.text)]
     rest = [row for question, row in rows if not _in_first_half(question.text)]
-    before, after = figures(was, rest), figures(fit_rows(first), rest)
-    better = after.log_loss < before.log_loss
-    now = fit_rows([row for _, row in rows]) if better else was
-    if not better:
+    trial, fitted = fit_rows(first), fit_rows([row for _, row in rows])
+    before, after = figures(was, rest), figures(trial, rest)
+    scale = fitted.scale if _fits_better(trial.scale, was.scale, rest) else was.scale
+    now = replace(fitted if after.log_loss < before.log_loss else was, scale=scale)
+    if now == was:
         remove_outdated(folder, book_id)
     return CalibrationReport(
         book_id=book_id,
@@ -343,8 +352,19 @@ async def calibrate(
         after=after,
         was=was,
         now=now,
-        stored=str(_store(now, folder / f"{book_id}.json")) if better else None,
+        stored=str(_store(now, folder / f"{book_id}.json")) if now != was else None,
     )
+
+
+def _fits_better(scale: RelevanceScale, previous: RelevanceScale, rows: Sequence[Labelled]) -> bool:
+    """Whether a scale fits questions better that it was not fitted on."""
+    nearest = _nearest(rows)
+    return bool(nearest) and misfit(scale, nearest) < misfit(previous, nearest)
+
+
+def _nearest(rows: Sequence[Labelled]) -> list[float]:
+    """The similarities that a relevance scale is fitted on."""
+    return [row.nearest for row in rows if row.covered and row.nearest is not None]
 
 
 def figures(calibration: Calibration, rows: Sequence[Labelled]) -> Figures:
@@ -419,7 +439,7 @@ async def _chunks(library: CalibrationSource, entry: BookEntry) -> list[Chunk]:
 
 
 async def _ask(
-    library: CalibrationSource, book_id: str, samples: Sequence[_Sample], scale: Calibration, progress: Progress
+    library: CalibrationSource, book_id: str, samples: Sequence[_Sample], prior: Calibration, progress: Progress
 ) -> list[_Row]:
     for kind, count in (("covers", sum(sample.covered for sample in samples)), ("does not cover", _uncovered(samples))):
         if count < MIN_QUESTIONS:
@@ -431,11 +451,16 @@ async def _ask(
     for number, sample in enumerate(samples, start=1):
         findings = await library.search(sample.text, book=book_id, limit=CONFIDENCE_HITS)
         gold = next((hit.similarity for hit in findings.hits if sample.chunk_id in (hit.chunk.id, None)), None)
-        if sample.chunk_id is not None and scale.n:
+        if sample.chunk_id is not None and prior.n:
             gold = None  # readers' questions set the floor; sentences with swapped words are lower
-        signals = signals_of(sample.text, findings.hits, zero=scale.zero, one=scale.one)
+        nearest = max((hit.similarity for hit in findings.hits), default=None)
+        if sample.chunk_id is not None and prior.scale.n:
+            nearest = None  # for the same reason
+        signals = signals_of(
+            sample.text, findings.hits, zero=prior.zero, one=prior.one, language=findings.language or ENGLISH
+        )
         gold = gold if sample.covered else None
-        rows.append((sample, Labelled(signals=signals, covered=sample.covered, gold=gold)))
+        rows.append((sample, Labelled(signals=signals, covered=sample.covered, gold=gold, nearest=nearest)))
         progress(number, len(samples))
     return rows
 

@@ -61,6 +61,18 @@ _CODE_ASKED = _any_case(
 _IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
 
+_ALL_ASKED = _any_case(
+    r"\b(?:list|enumerate|name) (?:all|the|every|some|of)\b|^\W*list\b|\ball (?:the |of )?\w+s\b"
+    r"|\b(?:what|which) (?:\w+ )?(?:are|were) (?!the difference)|\b(?:what|which) \w+s (?:can|do|does|should|must)\b"
+    r"|\b(?:types|kinds|ways|options|steps|features|requirements|rules|principles|benefits|reasons|examples|stages)\b"
+)
+
+
+def asks_for_all(question: str) -> bool:
+    """Whether a question asks for several things, so that a whole list or table answers it."""
+    return _ALL_ASKED.search(question) is not None
+
+
 def asks_for_code(question: str) -> bool:
     """Whether a question asks for a command or a listing."""
     return _CODE_ASKED.search(question) is not None

@@ -10,8 +10,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lectern.domain.evidence import Hit
-from lectern.text.words import content_stems, one_edit, parts_of, stem, word_weight
+from lectern.text.language import function_words_of, stem_in
+from lectern.text.words import content_stems, is_kana_ending, one_edit, word_weight, wording_of
 
+ENGLISH = "en"
 CONFIDENCE_HITS = 10  # the first hits of the hybrid ranking
 WINDOW_WORDS = 40  # two or three sentences
 SOFT_WEIGHT = 0.7  # of a word that is found in another form
@@ -65,14 +67,17 @@ class _Wording:
         return weight / self.total if self.total else 0.0
 
 
-def signals_of(question: str, field: Sequence[Hit], *, zero: float = 0.0, one: float = 1.0) -> Signals:
-    """The signals of a question; cosines are scaled so that `zero` counts as 0 and `one` as 1."""
+def signals_of(
+    question: str, field: Sequence[Hit], *, zero: float = 0.0, one: float = 1.0, language: str = ENGLISH
+) -> Signals:
+    """The signals of a question; cosines are scaled so that `zero` counts as 0 and `one` as 1. The wording is compared
+    by the stemmer and function words of the book's language."""
     hits = field[:CONFIDENCE_HITS]
     if not hits:
         return NOTHING
     similarities = [min(max((hit.similarity - zero) / (one - zero), 0.0), 1.0) for hit in hits]
-    wording = _wording(question)
-    texts = [_index(hit) for hit in hits]
+    wording = _wording(question, language)
+    texts = [_index(hit, language) for hit in hits]
     shapes = _shapes(wording, texts)
     places = [_places(text, shapes) for text in texts]
     together = [wording.share(_window_weight(in_hit)) for in_hit in places]
@@ -91,23 +96,31 @@ def signal_values(signals: Signals, names: Iterable[str]) -> tuple[float, ...]:
     return tuple(by_name[name] for name in names)
 
 
-def _wording(question: str) -> _Wording:
-    words = parts_of(question.lower())  # a question may contain only a part of `cmd_vel`
-    order = tuple(stem(word) for word in words if (len(word) > 1 or word.isdigit()) and content_stems(word))
+def _wording(question: str, language: str) -> _Wording:
+    words = wording_of(question.lower())  # a question may contain only a part of `cmd_vel`
+    function_words = function_words_of(language)
+    order = tuple(
+        stem_in(language, word)
+        for word in words
+        if (len(word) > 1 or word.isdigit())
+        and content_stems(word)
+        and word not in function_words
+        and not is_kana_ending(word)
+    )
     weights = {word: word_weight(word) for word in order}
     return _Wording(order=order, weights=weights, total=sum(weights.values()))
 
 
-def _index(hit: Hit) -> _Index:
+def _index(hit: Hit, language: str) -> _Index:
     """The positions of each word of the hit and of the headings above it."""
-    return _index_of(" ".join([*hit.chunk.trail, hit.chunk.text]))
+    return _index_of(" ".join([*hit.chunk.trail, hit.chunk.text]), language)
 
 
 @lru_cache(maxsize=1024)  # the same passages are found again and again
-def _index_of(text: str) -> _Index:
+def _index_of(text: str, language: str) -> _Index:
     places: dict[str, list[int]] = {}
-    for at, word in enumerate(parts_of(text.lower())):
-        places.setdefault(stem(word), []).append(at)
+    for at, word in enumerate(wording_of(text.lower())):
+        places.setdefault(stem_in(language, word), []).append(at)
     return places
 
 

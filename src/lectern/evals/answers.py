@@ -31,7 +31,6 @@ from lectern.evals.indexed_sets import IndexedSet, open_indexed_set
 from lectern.evals.metrics import intervals, means
 from lectern.evals.runner import EvalContext
 from lectern.models.local.answer_locator import LocalAnswerLocator
-from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.answering import Passage
 from lectern.reading.names import slugged
 from lectern.text.plain import unfenced, unmarked, without_targets
@@ -205,7 +204,7 @@ class _Reader:
 
     def __init__(self, indexed_set: IndexedSet, book_id: str, *, gate: bool) -> None:
         self._lectern, self._book, self._gate = indexed_set.lectern, book_id, gate
-        self._writer = OfflineWriter(LocalEmbedder(), LocalAnswerLocator())
+        self._writer = OfflineWriter(LocalAnswerLocator())
         self.model = ""
 
     async def ask(self, text: str) -> list[CitedSentence]:

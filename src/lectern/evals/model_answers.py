@@ -109,7 +109,7 @@ async def measure_answers(answers: Sequence[AnswerLine], judge: Judge) -> Tally:
         finished = finish(checking, hide_doubtful=False)
         tally.answers += 1
         tally.intact += _is_intact(answer.answer, finished)
-        tally.refused += level_cap(checking.claims, Removals()) == "insufficient" or not finished.citations
+        tally.refused += _is_withdrawn(checking) or not finished.citations
         tally.corrected += finished.corrected
         for checked in checking.claims:
             tally.true[checked.judgement.verdict] += 1
@@ -133,7 +133,7 @@ async def _checked(text: str, hits: dict[int, Hit], judge: Judge) -> Checking:
     draft = Draft(
         passages=lambda: tuple(hits.values()),
         passage=hits.get,
-        confidential=Confidential([INSTRUCTIONS], [], public_text=INSTRUCTIONS, signs=[NOT_COVERED]),
+        confidential=Confidential([INSTRUCTIONS], [], signs=[NOT_COVERED]),
         question="",
     )
     sizes = random.Random(SEED)  # noqa: S311  # no secret
@@ -144,10 +144,14 @@ async def _checked(text: str, hits: dict[int, Hit], judge: Judge) -> Checking:
         place = end
     draft.finish()
     finished, _ = draft.finished_text([hits[number] for number in draft.numbers])
-    checking = Checking(text=finished, shown=draft.numbers, passages=hits, judge=judge)
+    checking = Checking(text=finished, reader_numbers=draft.numbers, passages=hits, judge=judge)
     async for _ in checking.run(None):
         pass
     return checking
+
+
+def _is_withdrawn(checking: Checking) -> bool:
+    return level_cap(checking.claims, Removals(), is_cited=bool(checking.reader_numbers)) == "insufficient"
 
 
 def _is_intact(answer: str, finished: FinishedText) -> bool:
@@ -215,8 +219,8 @@ def answers_text(figures: dict[str, Any]) -> str:
         cells = "".join(f"{shares[verdict]:>9.1%}" for verdict in VERDICTS)
         lines.append(f"{name:<14}{shares['n']:>6}{cells}")
     ratios, areas = figures["likelihood_ratio"], figures["auroc"]
-    shown = {name: "–" if ratio is None else f"{ratio:.2f}" for name, ratio in ratios.items()}
-    lines.append(f"likelihood ratio of a flag {shown['flag']}, of a tick {shown['tick']}")
+    texts = {name: "–" if ratio is None else f"{ratio:.2f}" for name, ratio in ratios.items()}
+    lines.append(f"likelihood ratio of a flag {texts['flag']}, of a tick {texts['tick']}")
     lines.append(f"AUROC of the support {areas['support']:.3f}, of word coverage {areas['word_coverage']:.3f}")
     return "\n".join(lines)
 
@@ -256,4 +260,4 @@ def _hit(number: int, passage: PassageLine) -> Hit:
         token_count=len(passage.text.split()),
         char_count=len(passage.text),
     )
-    return Hit(chunk=chunk, rank=number, score=0.0, similarity=0.0, lexical=0.0, windows=())
+    return Hit(chunk=chunk, rank=number, score=0.0, similarity=0.0, relevance=0.0, lexical=0.0, windows=())

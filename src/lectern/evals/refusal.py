@@ -254,10 +254,10 @@ async def _ask(
 ) -> list[Outcome]:
     async def ask(question: RefusalQuestion) -> Outcome:
         findings = await indexed_set.lectern.search(question.text, book=question.book_id, limit=CONFIDENCE_HITS)
-        passages = [hit for hit in findings.hits if hit.similarity >= (policy.floor or 0.0)][:TOP_K]
+        passages = [hit for hit in findings.hits if hit.relevance >= policy.floor][:TOP_K]
         metrics = policy.measure(question.text, findings.hits, passages)
         if metrics.should_answer and answerability is not None:
-            best = [hit for hit in findings.hits if hit.similarity >= (policy.floor or 0.0)]
+            best = [hit for hit in findings.hits if hit.relevance >= policy.floor]
             metrics = await answerability.adjust(question.text, best, metrics, findings.language)
         return Outcome(
             id=question.id,

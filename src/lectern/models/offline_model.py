@@ -98,9 +98,9 @@ def _question_and_passages(items: Items) -> tuple[str, list[Passage] | None]:
 def _passage(result: dict[str, Any]) -> Passage:
     heading = result.get("section_heading") or result.get("page_title") or ""
     return Passage(
-        number=result["rank"],
+        number=result.get("rank", 0),  # passages of earlier turns have none
         text=result["chunk_text"],
         heading=heading,
-        similarity=result.get("similarity_score", 0.0),
+        similarity=result.get("similarity", 0.0),
         page=result.get("page_title") or "",
     )
