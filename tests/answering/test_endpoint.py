@@ -16,7 +16,9 @@ import pytest
 from lectern.app.factories import endpoint_answerer
 from lectern.app.settings import Settings
 from lectern.domain.errors import ProviderError, ProviderRefused, RateLimited
+from lectern.domain.replies import ToolUse
 from lectern.models.agent import AgentAnswerer
+from lectern.models.endpoint import _Pieces
 from lectern.ports.answering import Assignment, Cut, Usage
 from tests.answering.scripted import KEY
 from tests.fakeai import FakeAI, ScriptedReply, Step, calling, fake_ai, saying
@@ -52,6 +54,9 @@ class Shelf:
     async def outline(self) -> str:
         """Nothing."""
         return json.dumps({"modules": []})
+
+    def record(self, use: ToolUse) -> None:
+        """Keep nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +115,31 @@ async def test_an_answer_comes_whole_with_its_tokens(ai: FakeAI, api: Api, *, st
     assert (len(answer.pieces) > 3) == stream
     assert (answer.tokens, answer.cuts, answer.kinds[-1]) == (15, [], "Usage")
     assert [one.path for one in ai.received] == [{"chat": "/v1/chat/completions", "responses": "/v1/responses"}[api]]
+
+
+@both_apis
+@both_ways
+async def test_an_endpoint_that_cannot_stream_is_answered_with_all_the_same(
+    ai: FakeAI, api: Api, *, stream: bool
+) -> None:
+    """One JSON answer where a stream was asked for is the answer: its calls of tools, its text and its tokens."""
+    asking = Step(say=calling("retrieve_documentation", query="topics"), whole=True)
+    ai.script(asking, then=Step(say=saying(ANSWER), whole=True))
+    async with answering(ai, api) as answerer:
+        answer = await written(answerer, stream=stream)
+
+    assert (answer.text, answer.queries) == (ANSWER, ["topics"])
+    assert (answer.tokens, answer.cuts, answer.kinds[-1]) == (30, [], "Usage")
+
+
+@both_apis
+async def test_a_whole_answer_in_place_of_a_stream_says_that_it_was_cut(ai: FakeAI, api: Api) -> None:
+    """As any other answer does."""
+    ai.script(then=Step(say=lambda _: ScriptedReply(text="A node is", finish="length"), whole=True))
+    async with answering(ai, api) as answerer:
+        answer = await written(answerer, stream=True)
+
+    assert (answer.text, [cut.reason for cut in answer.cuts]) == ("A node is", ["length"])
 
 
 NO_ANSWER = "web page or an empty body"
@@ -223,6 +253,56 @@ async def test_an_answer_may_repeat_itself(ai: FakeAI, api: Api) -> None:
         ai.script(then=Step(say=saying(answer)))
         async with answering(ai, api) as answerer:
             assert (await written(answerer, stream=True)).text == answer
+
+
+def test_one_long_piece_that_comes_twice_is_a_fault() -> None:
+    """A short answer may come in one piece."""
+    watched = _Pieces()
+    watched.add("A node is one participant [1].")
+    watched.add("A node is one participant [1].")
+
+    with pytest.raises(ProviderError, match="twice"):
+        watched.check()
+
+
+async def test_an_error_object_between_chunks_is_a_fault(ai: FakeAI) -> None:
+    """Although [DONE] follows it."""
+    chunk = {"id": "1", "choices": [{"index": 0, "delta": {"content": "A node"}, "finish_reason": None}]}
+    error = {"object": "error", "message": "boom", "type": "InternalServerError", "code": 500}
+    body = "".join(f"data: {json.dumps(part)}\n\n" for part in (chunk, error)) + "data: [DONE]\n\n"
+    ai.script(then=Step(body=body.encode(), content_type="text/event-stream"))
+    async with answering(ai) as answerer:
+        with pytest.raises(ProviderError, match=r"failed \(500\)"):
+            await written(answerer, stream=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (500, "tools param requires --jinja flag"),
+        (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    ],
+)
+async def test_servers_that_fail_on_tools_are_asked_without_them(ai: FakeAI, status: int, message: str) -> None:
+    """Whatever status they fail with; the SDK repeats a call that failed with 500."""
+    refused = Step(status=status, body=json.dumps({"error": {"message": message, "code": status}}).encode())
+    ai.script(*[refused] * (3 if status == 500 else 1), then=Step(say=saying(ANSWER)))
+    async with answering(ai) as answerer:
+        answer = await written(answerer, stream=False)
+
+    assert answer.text == ANSWER
+    assert [message["role"] for message in bodies(ai)[-1]["messages"]].count("tool") == 0
+
+
+@pytest.mark.parametrize("pieces", ["1100110011", "1100.", "--==--==  ||", "22..22::"])
+def test_digits_and_signs_may_come_in_pairs(pieces: str) -> None:
+    """By chance; only words that all come twice are a fault."""
+    watched = _Pieces()
+    for piece in pieces:
+        watched.add(piece)
+    watched.check()
+
+    assert watched.text == pieces
 
 
 @both_apis
@@ -462,3 +542,21 @@ async def test_the_api_can_be_chosen(ai: FakeAI, api: Any, path: str) -> None:
         await written(answerer, stream=False)
 
     assert [one.path for one in ai.received] == [path]
+
+
+ODD_BODIES = [
+    b'{"choices": [{"message": "A node"}]}', b'{"choices": "A node"}', b'{"choices": [5]}', b'{"output": "A node"}',
+    b'{"output": [{"type": "message", "content": "A node"}]}', b'{"choices": [{"message": {"content": 5}}]}',
+    b'{"output": [5]}',
+]  # fmt: skip
+
+
+@both_apis
+@both_ways
+@pytest.mark.parametrize("body", ODD_BODIES)
+async def test_an_answer_of_another_shape_is_a_fault(ai: FakeAI, body: bytes, api: Api, *, stream: bool) -> None:
+    """JSON that only resembles an answer is told as a provider's fault."""
+    ai.script(then=Step(body=body))
+    async with answering(ai, api) as answerer:
+        with pytest.raises(ProviderError):
+            await written(answerer, stream=stream)

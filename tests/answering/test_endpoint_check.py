@@ -72,6 +72,14 @@ async def test_what_a_model_cannot_do_is_a_note_with_advice(ai: FakeAI, tmp_path
     assert "larger model" in found["model markers"].detail
 
 
+@pytest.mark.parametrize("marker", ["【1】", "【1†source】", "[Passage 1]"])
+async def test_a_marker_in_any_form_that_is_read_is_found_good(ai: FakeAI, tmp_path: Path, marker: str) -> None:
+    """A model whose answers will be cited gets no warning."""
+    ai.script(then=Step(say=lambda _: ScriptedReply(text=CITED.replace("[1]", marker))))
+
+    assert (await findings(ai, tmp_path))["model markers"].severity == "ok"
+
+
 async def test_a_model_that_is_not_listed_is_named_with_those_that_are(ai: FakeAI, tmp_path: Path) -> None:
     """A note, because gateways take names that they do not list."""
     ai.script(then=Step(say=able))

@@ -4,6 +4,7 @@ says counts only as far as it can be checked, and whatever goes wrong with it le
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 
 from lectern.domain.errors import ProviderError
 from lectern.domain.replies import Answer, Judged, Reply
+from lectern.models.model_judge import JUDGE_TOKENS, JUDGE_TOKENS_PER_CLAIM, _opinions
 from tests.answering.scripted import chats, drafting, is_judging, open_scripted
-from tests.fakeai import FakeAI, Step, fake_ai, saying
+from tests.fakeai import FakeAI, ScriptedReply, Step, fake_ai, saying
 
 NODE = "A node is a process that computes."
 TOPICS = "Nodes talk to each other over topics, and each topic has a message type."
@@ -53,7 +55,7 @@ async def test_open_claims_are_judged_in_one_call(tmp_path: Path, ai: FakeAI) ->
     assert isinstance(reply, Answer)
     assert reply.text == DRAFT
     assert [statement.verdict for statement in reply.statements] == ["supported"] * 4
-    assert reply.statements[1].evidence == QUOTE
+    assert reply.statements[1].evidence == f"{QUOTE}."
     assert reply.statements[1].chunk_id == reply.citations[0].hit.chunk.id
     writing, judging = chats(ai)
     assert (is_judging(writing), is_judging(judging)) == (False, True)
@@ -103,6 +105,78 @@ async def test_local_rules_on_numbers_keep_their_veto(tmp_path: Path, ai: FakeAI
     assert verdict_on(await judged_reply(tmp_path, ai), claim) != "supported"
 
 
+ROW = {"claim": 1, "verdict": "supported", "passage": 1, "quote": QUOTE}
+WRITTEN_ROWS = {
+    "cut off": f'{{"claims": [{json.dumps(ROW)}, {{"claim": 2, "verdi',
+    "followed by text": f"{json.dumps({'claims': [ROW]})} That {{is}} all.",
+    "after a broken draft": f'{{"claims": [ … ]}} Again: {json.dumps({"claims": [ROW]})}',
+    "fenced": f"Here:\n```json\n{json.dumps({'claims': [ROW]}, indent=2)}\n```",
+    "a list": json.dumps([ROW]),
+    "a row": json.dumps(ROW),
+    "a line break in a string": json.dumps({"claims": [ROW]}).replace("process that", "process\nthat"),
+    "a brace in a string": json.dumps({"claims": [{**ROW, "why": "{ } ]"}]}),
+}
+
+
+@pytest.mark.parametrize("form", WRITTEN_ROWS)
+async def test_each_complete_row_counts(tmp_path: Path, ai: FakeAI, form: str) -> None:
+    """Whatever is missing or written around it."""
+    ai.script(Step(say=saying(DRAFT)), then=Step(say=saying(WRITTEN_ROWS[form])))
+
+    assert verdict_on(await judged_reply(tmp_path, ai)) == "supported"
+
+
+async def test_a_cut_judge_counts_as_far_as_it_came(tmp_path: Path, ai: FakeAI) -> None:
+    """The endpoint says that the limit of tokens was reached, and the rows before it are complete."""
+    cut = ScriptedReply(text=WRITTEN_ROWS["cut off"], finish="length")
+    ai.script(Step(say=saying(DRAFT)), then=Step(say=lambda _: cut))
+
+    assert verdict_on(await judged_reply(tmp_path, ai)) == "supported"
+
+
+def test_reading_rows_takes_little_time() -> None:
+    """Many open braces are not tried one by one."""
+    start = time.process_time()
+
+    assert _opinions('{"a":' * 100_000, 3) == []
+    assert _opinions("{" * 100_000, 3) == []
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_judge_is_asked_for_json_with_a_limit_of_its_own(tmp_path: Path, ai: FakeAI, api: Any) -> None:
+    """The answer's own limit may be too small for many verdicts."""
+    ai.script(Step(say=saying(DRAFT)), then=Step(say=saying(json.dumps({"claims": [ROW]}))))
+    reply = await judged_reply(tmp_path, ai, max_tokens=90, openai_api=api)
+    writing, judging = [received.body for received in ai.received if "embeddings" not in received.path]
+    limit = {"chat": "max_tokens", "responses": "max_output_tokens"}[api]
+    form = judging["response_format"] if api == "chat" else judging["text"]["format"]
+
+    assert verdict_on(reply) == "supported"
+    assert form["type"] == "json_schema"
+    assert (writing[limit], judging[limit]) == (90, JUDGE_TOKENS + JUDGE_TOKENS_PER_CLAIM)
+    assert not {"response_format", "text"} & set(writing)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This response_format type is unavailable now",
+        "json_schema is not supported",
+        "structured output is not available",
+    ],
+)
+async def test_an_endpoint_without_structured_output_is_asked_without_it(
+    tmp_path: Path, ai: FakeAI, message: str
+) -> None:
+    """As for any parameter that is refused."""
+    refused = Step(status=400, body=json.dumps({"error": {"message": message}}).encode())
+    ai.script(Step(say=saying(DRAFT)), refused, then=Step(say=saying(json.dumps({"claims": [ROW]}))))
+
+    assert verdict_on(await judged_reply(tmp_path, ai)) == "supported"
+    assert ["response_format" in body for body in chats(ai)] == [False, True, False]
+
+
 FAULTS = {
     "prose": Step(say=saying("All of them look fine to me.")),
     "broken JSON": Step(say=saying('{"claims": [{"claim": 1, ')),
@@ -148,6 +222,16 @@ async def test_a_judge_that_hangs_leaves_the_local_verdicts(tmp_path: Path, ai: 
     assert reply.account.timings.total_time_ms < 4_000
 
 
+async def test_a_judge_that_hangs_holds_an_answer_for_its_own_limit(tmp_path: Path, ai: FakeAI) -> None:
+    """The answer is finished: its reader does not wait for the rest of the turn's budget."""
+    ai.script(Step(say=saying(DRAFT)), then=Step(delay=30, say=saying("{}")))
+    async with open_scripted(tmp_path, ai, judge_seconds=0.5) as lectern:
+        reply = await lectern.ask("What is a node?")
+
+    assert verdict_on(reply) == "unconfirmed"
+    assert reply.account.timings.total_time_ms < 10_000
+
+
 async def test_the_local_judge_alone_makes_no_call(tmp_path: Path, ai: FakeAI) -> None:
     """`LECTERN_JUDGE=local` costs one call of the model, and leaves open what it leaves open."""
     ai.script(then=Step(say=drafting(DRAFT, {"verdict": "not_said"})))
@@ -167,5 +251,5 @@ async def test_a_changed_verdict_is_a_second_event_of_the_same_claim(tmp_path: P
     judged_events = [event for event in events if isinstance(event, Judged)]
     assert [event.number for event in judged_events] == [0, 1, 2, 3, 1]
     assert [event.statement.verdict for event in judged_events if event.number == 1] == ["unconfirmed", "doubtful"]
-    assert judged_events[-1].statement.evidence == QUOTE
+    assert judged_events[-1].statement.evidence == f"{QUOTE}."
     assert judged_events[-1].statement.reason

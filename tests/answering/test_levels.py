@@ -26,7 +26,11 @@ class Sure:
     """A policy that is as sure as it was told."""
 
     confidence: float
-    floor: float | None = None
+    floor: float = 0.0
+
+    def relevance(self, cosine: float) -> float:
+        """The cosine itself."""
+        return cosine
 
     def ceiling(self, level: ConfidenceLevel) -> float:
         """As of a calibrated policy."""

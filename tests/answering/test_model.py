@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from lectern.app.lectern import Lectern
 from lectern.domain.errors import BadInput, ProviderError
 from lectern.domain.replies import Answer, Delta, Exchange, Judged, Refusal, Removals
 from lectern.domain.scope import Scope
+from lectern.models.agent import _arguments
+from lectern.models.endpoint import request_body
 from tests.answering.scripted import KEY, chats, drafting, open_scripted, reply_to, tool_outputs
 from tests.fakeai import FakeAI, ScriptedReply, Step, calling, fake_ai, saying
 
@@ -125,6 +128,23 @@ async def test_the_model_may_look_further(tmp_path: Path, ai: FakeAI, *, stream:
     assert "[1]" in reply.text
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_half_a_character_from_a_model_goes_no_further(tmp_path: Path, ai: FakeAI, *, stream: bool) -> None:
+    """An endpoint may cut an emoji in two. The answer then holds no half a character, which no store and no client can
+    read; the turn succeeds, and the model is sent none of it again."""
+    further = calling("retrieve_documentation", query="how strong is the gripper", top_k=3)
+    draft = "The gripper \ud83e closes with a force of 40 newtons. [2]"
+    ai.script(Step(say=further), then=Step(say=saying(draft)))
+    async with open_scripted(tmp_path, ai) as lectern:
+        reply = await reply_to(lectern, "What is a node?", top_k=1, stream=stream)
+
+    assert isinstance(reply, Answer)
+    reply.text.encode()
+    body = request_body({"messages": [{"role": "assistant", "content": draft, "parts": [{"text": draft}]}]})
+    json.dumps(body, ensure_ascii=False).encode()
+    _arguments(json.dumps({"query": draft}))["query"].encode()
+
+
 async def test_filters_hold_whatever_the_model_asks_for(tmp_path: Path, ai: FakeAI) -> None:
     """A reader of module ros2 gets nothing of another module, by search or by reading a lesson; a draft that
     rests on it is refused."""
@@ -169,14 +189,14 @@ async def test_the_model_cannot_lower_the_threshold(tmp_path: Path, ai: FakeAI) 
         then=Step(say=saying(f"{NODE} [1]")),
     )
     async with open_scripted(tmp_path, ai) as lectern:
-        reply = await lectern.ask("What is a node?", similarity_threshold=0.35)
+        reply = await lectern.ask("What is a node?", similarity_threshold=0.72)
 
     [_, further, refused, mistyped] = tool_outputs(chats(ai)[-1])
     assert all(result["similarity_score"] >= 0.0 for result in further["results"])
     assert "top_k must be 1 to 20" in refused["error"]
     assert "top_k" in mistyped["error"]
     assert isinstance(reply, Answer)
-    assert all(hit.similarity >= 0.35 for hit in reply.considered if hit.chunk.source_file.startswith("ros2"))
+    assert all(hit.relevance >= 0.72 for hit in reply.considered if hit.chunk.source_file.startswith("ros2"))
 
 
 async def test_a_lesson_and_the_outline_can_be_read(tmp_path: Path, ai: FakeAI) -> None:
@@ -235,8 +255,74 @@ async def test_nothing_supported_is_a_refusal(tmp_path: Path, ai: FakeAI, judge:
     assert not any(event.statement.verdict == "supported" for event in events if isinstance(event, Judged))
 
 
+CUT_DRAFTS = {  # with whether something of it can be shown
+    "NOT_COVE": False,
+    "Purple elephants dance on Jupiter every": False,
+    f"{NODE} [1] Nodes talk to each": True,
+    "Run this [1]:\n\n```bash\nros2 node li": True,
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("draft", CUT_DRAFTS)
+async def test_a_cut_answer_is_no_refusal(tmp_path: Path, ai: FakeAI, draft: str, *, stream: bool) -> None:
+    """What came of it is marked as cut, or is an error of the provider: the book may well have the answer."""
+    ai.script(then=Step(say=lambda _: ScriptedReply(text=draft, finish="length")))
+    async with open_scripted(tmp_path, ai, judge="local") as lectern:
+        if not CUT_DRAFTS[draft]:
+            with pytest.raises(ProviderError, match="LECTERN_MAX_TOKENS"):
+                await reply_to(lectern, "What is a node?", stream=stream)
+            return
+        reply = await reply_to(lectern, "What is a node?", stream=stream)
+
+    assert isinstance(reply, Answer)
+    assert reply.cut == "length"
+    assert not [statement for statement in reply.statements if statement.verdict == "doubtful"]
+
+
+async def test_a_link_to_a_source_that_was_given_stays(tmp_path: Path, ai: FakeAI) -> None:
+    """The model got its address with the passage. A number with that address is a citation."""
+
+    def answer(body: dict[str, Any]) -> ScriptedReply:
+        address = tool_outputs(body)[0]["results"][0]["source_url"]
+        text = f"{NODE} [1]({address}) See [the lesson]({address}) and [another](https://evil.example/x)."
+        return ScriptedReply(text=text)
+
+    ai.script(then=Step(say=answer))
+    async with open_scripted(tmp_path, ai, judge="local") as lectern:
+        reply = await lectern.ask("What is a node?")
+
+    assert isinstance(reply, Answer)
+    address = reply.citations[0].hit.chunk.url
+    assert reply.text == f"{NODE} [1] See [the lesson]({address}) and another."
+    assert reply.removed.links == 1
+
+
+FREE_ANSWER = (
+    "It's a running program that crunches data on its own [1]. They exchange information through named channels, and "
+    "every channel carries one sort of data [1]."
+)
+
+
+@pytest.mark.parametrize("judge", ["local", "auto"])
+async def test_a_cited_answer_in_free_words_is_not_withdrawn(tmp_path: Path, ai: FakeAI, judge: str) -> None:
+    """That it does not sound like the book is no evidence against it. The model as judge may confirm it."""
+    row = {"verdict": "supported", "passage": 1, "quote": "A node is a process that computes"}
+    ai.script(then=Step(say=drafting(FREE_ANSWER, row, row)))
+    async with open_scripted(tmp_path, ai, judge=judge) as lectern:
+        reply = await lectern.ask("What is a node?")
+
+    assert isinstance(reply, Answer)
+    assert reply.text.endswith(FREE_ANSWER)
+    expected = {"supported"} if judge == "auto" else {"unconfirmed"}
+    assert {statement.verdict for statement in reply.statements} == expected
+
+
 NOT_COVERED_DRAFTS = (
     "NOT_COVERED", "NOT_COVERED.", "**NOT_COVERED**", "`NOT_COVERED`", "\n\n> NOT_COVERED\n", "NOT_COVERED\n\nSorry.",
+    "not_covered", "Not_Covered.", "NOT\\_COVERED", "**NOT\\_COVERED**", "_NOT_COVERED_", "NOT COVERED", "Not covered.",
+    '**"Not covered"**\n', "<think>Is it NOT_COVERED? A node …</think>\n\nNOT_COVERED",
+    "<thinking>x\n</thinking>not_covered",
 )  # fmt: skip
 
 
@@ -253,6 +339,53 @@ async def test_the_sign_for_not_covered_is_a_refusal(tmp_path: Path, ai: FakeAI,
     assert (reply.reason, reply.text) == ("unsupported", lectern.app.settings.refusal)
     assert not [event for event in events if isinstance(event, Delta | Judged)]
     assert len(chats(ai)) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "opening",
+    ["NOT_COVERED_YET is a constant. ", "Not covered here are pumps. ", "NOT\\_COVERED\\_YET is one. ", "Not "],
+)
+async def test_words_that_begin_like_the_sign_are_an_answer(
+    tmp_path: Path, ai: FakeAI, opening: str, *, stream: bool
+) -> None:
+    """The sign is a word of its own; with a space, it is alone."""
+    ai.script(then=Step(say=saying(f"{opening}{NODE} [1]")))
+    async with open_scripted(tmp_path, ai, judge="local") as lectern:
+        reply = await reply_to(lectern, "What is a node?", stream=stream)
+
+    assert isinstance(reply, Answer)
+    assert reply.text.endswith(f"{opening}{NODE} [1]")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "thoughts", ["<think>\n\n</think>\n\n", " <THINK>So [2] is <b>it</b>?</Think>", "<thinking>x</thinking>"]
+)
+async def test_thoughts_are_no_part_of_the_answer(tmp_path: Path, ai: FakeAI, thoughts: str, *, stream: bool) -> None:
+    """A model that reasons may write its thoughts into the content, also before it calls a tool."""
+    call = ScriptedReply(text=f"{thoughts}I look again.", calls=(("outline", "{}"),))
+    ai.script(Step(say=lambda _: call), then=Step(say=saying(f"{thoughts}{NODE} [1]")))
+    async with open_scripted(tmp_path, ai, judge="local") as lectern:
+        events = [event async for event in lectern.stream("What is a node?")] if stream else []
+        reply = events[-1].reply if stream else await lectern.ask("What is a node?")
+
+    assert isinstance(reply, Answer)
+    assert reply.text.endswith(f"I look again.\n\n{NODE} [1]")
+    assert reply.removed == Removals()
+    assert "think" not in "".join(event.text for event in events if isinstance(event, Delta)).lower()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("finish", "message"), [("length", "LECTERN_MAX_TOKENS"), ("stop", "empty answer")])
+async def test_thoughts_alone_are_a_fault(
+    tmp_path: Path, ai: FakeAI, finish: Any, message: str, *, stream: bool
+) -> None:
+    """The book may well answer; the model did not come to it."""
+    ai.script(then=Step(say=lambda _: ScriptedReply(text="<think>What is a node? NOT_COVERED", finish=finish)))
+    async with open_scripted(tmp_path, ai) as lectern:
+        with pytest.raises(ProviderError, match=message):
+            await reply_to(lectern, "What is a node?", stream=stream)
 
 
 async def test_the_sign_amid_an_answer_is_removed(tmp_path: Path, ai: FakeAI) -> None:
@@ -287,6 +420,19 @@ async def test_markers_that_are_off_by_one_are_corrected(tmp_path: Path, ai: Fak
     assert reply.removed == Removals(corrected_citations=2)
     assert [source.hit.chunk.source_file for source in reply.citations] == ["ros2/01-nodes.md", "ros2/02-services.md"]
     assert [statement.citations for statement in reply.statements] == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_markers_in_other_forms_become_numbers(tmp_path: Path, ai: FakeAI, *, stream: bool) -> None:
+    """A reply cites whatever form the model chose, and the index of a word is left alone."""
+    ai.script(then=Step(say=drafting(f"{NODE}【1†source】 {TOPICS} [Passage 1] The first node is node[0] [Source 1].")))
+    async with open_scripted(tmp_path, ai) as lectern:
+        reply = await reply_to(lectern, "What is a node?", stream=stream)
+
+    assert isinstance(reply, Answer)
+    assert reply.text == f"{NODE}[1] {TOPICS} [1] The first node is node[0] [1]."
+    assert reply.removed == Removals()
+    assert [statement.citations for statement in reply.statements][:2] == [(1,), (1,)]
 
 
 async def test_hidden_claims_are_never_sent(tmp_path: Path, ai: FakeAI) -> None:

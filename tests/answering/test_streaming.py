@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import httpx
 import pytest
 
 import lectern as package
+from lectern.cli.chat import CHANGED
 from lectern.domain.replies import Answer, Delta, Judged, Replied
 from tests.answering.scripted import KEY, drafting, open_scripted, write_book
 from tests.fakeai import FakeAI, Step, fake_ai
@@ -93,7 +95,7 @@ def test_text_comes_over_http_while_the_model_writes(tmp_path: Path, ai: FakeAI)
     assert_in_order([name for name, _ in rows if name in ("delta", "verdict", "reply")], "reply")
     assert all(text[body["start"] : body["end"]] == body["text"] for body in verdicts)
     assert [body["claim"] for body in verdicts] == [0, 1, 2, 3, 2]
-    assert (verdicts[-1]["verdict"], verdicts[-1]["evidence"]) == ("doubtful", QUOTE)
+    assert (verdicts[-1]["verdict"], verdicts[-1]["evidence"]) == ("doubtful", f"{QUOTE}.")
     assert rows[-1][1]["response"] == text == DRAFT
 
 
@@ -114,13 +116,20 @@ async def test_text_comes_through_a_connection_while_the_model_writes(tmp_path: 
     assert judged_events[-1].statement == events[-1].reply.statements[2]
 
 
-def terminal(tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, *command: str, **options: Any) -> str:
-    """What a command prints for the question."""
+def run_in_terminal(
+    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, *command: str, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """A command that asks the question."""
     home = tmp_path / "home"
     run_lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{ai.url}/v1")
-    return run_lectern(*command, home=home, **options).stdout
+    return run_lectern(*command, home=home, **options)
+
+
+def terminal(tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, *command: str, **options: Any) -> str:
+    """What a command prints for the question."""
+    return run_in_terminal(tmp_path, ai, monkeypatch, *command, **options).stdout
 
 
 @pytest.mark.parametrize(
@@ -136,7 +145,7 @@ def test_the_terminal_shows_ticks_and_flags_below_the_text(
     assert printed.startswith(DRAFT)
     assert printed.count("⚑") == 1
     assert f"⚑ “{GERMAN}" in printed
-    assert f"The book: “{QUOTE}”" in printed
+    assert f"The book: “{QUOTE}.”" in printed
     assert "✓ 3 of 4 claims" in printed
     assert "unverified" not in printed
 
@@ -150,3 +159,120 @@ def test_the_terminal_says_that_a_draft_is_withdrawn(
 
     assert "That draft is withdrawn" in printed
     assert "I couldn't find that information in the book." in printed
+
+
+DOLPHINS = "The gripper was invented in Atlantis by dolphins. [1]"
+ASK, CHAT = (("ask", "What is a node?"), {}), (("chat",), {"typed": "What is a node?\n"})
+
+
+@pytest.mark.parametrize("draft", [DOLPHINS, "NOT_COVERED"])
+@pytest.mark.parametrize("doubtful", ["flag", "hide"])
+@pytest.mark.parametrize(("command", "options"), [ASK, CHAT])
+def test_the_terminal_says_why_it_refuses(
+    tmp_path: Path,
+    ai: FakeAI,
+    monkeypatch: pytest.MonkeyPatch,
+    draft: str,
+    doubtful: str,
+    command: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    """Below the one sentence it says that a draft was withdrawn, unless the model itself found nothing."""
+    ai.script(then=Step(say=drafting(draft)))
+    monkeypatch.setenv("LECTERN_DOUBTFUL", doubtful)
+    printed = terminal(tmp_path, ai, monkeypatch, *command, check=False, **options)
+
+    sentence, reason = (
+        "I couldn't find that information in the book.\n",
+        "withdrawn: its claims do not rest on the book.",
+    )
+    assert printed.count(sentence) == 1
+    assert printed.count(reason) == (draft == DOLPHINS)
+    assert printed.startswith(sentence) == (draft != DOLPHINS or command[0] == "ask" or doubtful == "hide")
+    assert draft == "NOT_COVERED" or printed.index(sentence) < printed.index(reason)
+
+
+DOUBTED = f"{NODE} [1] A node weighs 12 kilograms. [1]"
+DISCLAIMER = "The book does not confirm parts of this answer, so check the sources."
+
+
+@pytest.mark.parametrize(("command", "options"), [ASK, CHAT])
+def test_a_level_that_verdicts_lowered_is_told_as_such(
+    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    """Above the answer it says that parts are not confirmed, not that the book has little of it; the number does not
+    reach the next level."""
+    ai.script(then=Step(say=drafting(DOUBTED)))
+    printed = terminal(tmp_path, ai, monkeypatch, *command, **options)
+
+    assert f"{DISCLAIMER}\n\n{DOUBTED}" in printed
+    assert "only in part" not in printed
+    assert "low confidence (0.74)" in printed
+
+
+@pytest.mark.parametrize(("command", "options"), [ASK, CHAT])
+def test_the_terminal_says_what_an_answer_lacks(
+    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    """Hidden claims and removed links are counted below the answer."""
+    ai.script(then=Step(say=drafting(f"{DOUBTED} {NODE} [1] See [here](https://evil.example/x).")))
+    monkeypatch.setenv("LECTERN_DOUBTFUL", "hide")
+    printed = terminal(tmp_path, ai, monkeypatch, *command, **options)
+
+    assert "1 doubtful claim is hidden; an ellipsis stands for it." in printed
+    assert "1 link was removed: the book does not have it." in printed
+    assert "kilograms" not in printed
+
+
+def test_an_error_after_some_text_has_its_own_line(tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the endpoint, and the next question is answered: the conversation's end counts."""
+    broken = Step(say=drafting(f"{NODE} [1] {NODE}"), signs="none")
+    ai.script(broken, then=Step(say=drafting(f"{NODE} [1]")))
+    typed = "What is a node?\nWhat is a node in the book?\n"
+    result = run_in_terminal(tmp_path, ai, monkeypatch, "chat", typed=typed, check=False)
+
+    assert f"{NODE}\n{NODE} [1]" in result.stdout
+    assert result.stderr.startswith(f"lectern: {ai.url.removeprefix('http://')}: broke off")
+    assert result.returncode == 0
+
+
+def test_a_program_learns_that_its_last_question_failed(
+    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the questions end with one that failed, the exit code says so; who leaves with /quit left normally."""
+    ai.script(then=Step(status=500))
+    failed = run_in_terminal(tmp_path, ai, monkeypatch, "chat", typed="What is a node?\n", check=False)
+    left = run_lectern("chat", home=tmp_path / "home", typed="What is a node?\n/quit\n", check=False)
+
+    assert (failed.returncode, left.returncode) == (3, 0)
+
+
+SERVICE = "A service is a question and an answer between two nodes."
+
+
+@pytest.mark.parametrize(
+    ("draft", "again"),
+    [
+        ("{NODE} [1] {SERVICE} [1]", True),  # the second marker is corrected
+        ("{NODE} {SERVICE}", True),  # both get a marker
+        ("{SERVICE} [2] {NODE} [1]", False),
+    ],
+    ids=["corrected", "added", "as streamed"],
+)
+def test_the_markers_on_the_screen_are_those_of_the_sources(
+    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, draft: str, *, again: bool
+) -> None:
+    """If the reply is not what was streamed, it is printed again above its sources; otherwise nothing is."""
+    written = draft.format(NODE=NODE, SERVICE=SERVICE)
+    ai.script(then=Step(say=drafting(written)))
+    printed = terminal(tmp_path, ai, monkeypatch, "chat", typed="What is a node, and what is a service?\n")
+
+    above, _, below = printed.partition(CHANGED)
+    assert bool(below) == again
+    assert printed.count(NODE) == printed.count(SERVICE) == (2 if again else 1)
+    sources = dict(re.findall(r"(?m)^(\[\d\]) (.*)$", printed))
+    answer = (below or above).split("\n\n")[0]
+    assert {marker: "Nodes" in title for marker, title in sources.items()} == {
+        re.search(rf"{re.escape(sentence)} (\[\d\])", answer)[1]: sentence == NODE  # type: ignore[index]  # it is there
+        for sentence in (NODE, SERVICE)
+    }

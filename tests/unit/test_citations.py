@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lectern.answering.citations import PASSAGE_LENGTH, citation, excerpt
-from lectern.domain.chunks import SectionMark
-from lectern.text.markers import numbers_in, without_markers
-from tests.making import chunk, hit
+from lectern.domain.chunks import IncludedLines, SectionMark
+from lectern.text.markers import renumbered, without_markers
+from tests.making import chunk, hit, numbers_in
 
 
 @given(st.text(alphabet="abc .\n", min_size=1, max_size=2000), st.integers(0, 1999), st.integers(0, 300))
@@ -36,6 +36,21 @@ def test_code_and_links_are_no_citations() -> None:
     assert without_markers("Take `ranges[0]` [2].") == "Take `ranges[0]`."
 
 
+def test_an_index_in_plain_text_is_no_citation() -> None:
+    """In a finished text markers are numbered by first mention, so that a word's index that breaks the order is
+    text."""
+    text = "It is in array[0] [1], in argv[7], and in two places[2]."
+
+    assert numbers_in(text) == [1, 2]
+    assert without_markers("It is in array[0] [1].") == "It is in array[0]."
+    assert renumbered(text, {1: 2, 2: 1}.get) == "It is in array[0] [2], in argv[7], and in two places[1]."
+
+
+def test_every_form_of_marker_is_taken_out() -> None:
+    """As models write them."""
+    assert without_markers("A【1】 b 【2†source】 c [Passage 1] d [Sources 1 and 2] e [3].") == "A b c d e."
+
+
 def test_a_citation_opens_at_the_section_it_quotes() -> None:
     """In a chunk of several short sections the link is that of the quoted one, not of the first."""
     text = "## Motor\n\nIt turns the wheel.\n\n## Gear\n\nIt slows the motor."
@@ -51,6 +66,19 @@ def test_a_citation_opens_at_the_section_it_quotes() -> None:
     assert (second.section, second.url) == ("Gear", "/parts#gear")
     assert (first.line_start, second.line_start, second.line_end) == (13, 17, 17)
     assert second.fragment_url == "/parts#gear:~:text=It%20slows%20the%20motor."
+
+
+def test_a_citation_names_the_file_that_the_quoted_lines_are_from() -> None:
+    """An included listing is cited with its own file and lines, the text around it with those of the lesson."""
+    text = "It calls this.\n\n```rust\nfn one() {}\nfn two() {}\n```\n\nIt returns later."
+    begin, end = text.index("fn one"), text.index("\n```\n\nIt")
+    part = IncludedLines(at=begin, end=end, file="../code/x.rs", line_start=40, line_end=41)
+    page = hit(chunk(text, included=(part,), source_file="a.md", line_start=11, line_end=17))
+
+    listing, prose = citation(1, page, "fn two() {}"), citation(1, page, "It returns later.")
+
+    assert (listing.source_file, listing.line_start, listing.line_end) == ("../code/x.rs", 40, 41)
+    assert (prose.source_file, prose.line_start, prose.line_end) == ("a.md", 11, 17)
 
 
 def test_a_fragment_is_of_one_block_as_it_is_rendered() -> None:

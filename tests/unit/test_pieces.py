@@ -9,8 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from lectern.text.blocks import Block, blocks_of
-from lectern.text.pieces import Piece, read, sentences_of, split_sentences
-from lectern.text.sentence_stream import SentenceStream
+from lectern.text.pieces import Piece, read, sentences_of, split_sentences, states
 from lectern.text.statements import statements_of
 
 PASSAGE = """\
@@ -198,6 +197,13 @@ def test_what_lies_too_deep_is_read_as_text() -> None:
         ('He said "Stop!" Then **it stopped.** It did.', 3),
         ("机器人停止。它等待！然后继续。", 3),
         ("یہ روبوٹ ہے۔ یہ چلتا ہے۔", 2),
+        ("يتوقف الروبوت. ثم ينتظر. هل ينتظر؟ نعم.", 4),
+        ("הרובוט עוצר. הוא ממתין.", 2),
+        ("रोबोट रुकता है। वह प्रतीक्षा करता है.", 2),
+        ("रोबोट रुकता है. वह प्रतीक्षा करता है.", 2),
+        ("로봇이 멈춥니다. 그리고 기다립니다.", 2),
+        ("Το ρομπότ σταματά. Περιμένει. Łódź is a town. Écrivez.", 4),
+        ("It takes 5 min. and 3 sec. of it. über is no beginning.", 1),
         ("Version 2.5 runs at 10.5 Hz. It is fast…  Very fast.", 3),
     ],
 )
@@ -207,16 +213,21 @@ def test_where_sentences_end(text: str, sentences: int) -> None:
     assert "".join(" ".join(split_sentences(text)).split()) == "".join(text.split())
 
 
-def test_a_draft_is_cut_by_the_same_abbreviations() -> None:
-    """What a passage has as one sentence is one in a draft that quotes it."""
-    stream = SentenceStream()
-    sentences = [
-        *stream.feed("It stands on Mt. Etna [1]. Engine no. 5 came "),
-        *stream.feed("c. 1950 [2]."),
-        *stream.flush(),
-    ]
-
-    assert [sentence.text for sentence in sentences] == ["It stands on Mt. Etna [1].", "Engine no. 5 came c. 1950 [2]."]
+@pytest.mark.parametrize(
+    ("sentence", "is_statement"),
+    [
+        ("机器人在门前停止。", True),
+        ("是的。", False),
+        ("机器人在门前停止吗？", False),
+        ("机器人在门前停止的步骤：", False),
+        ("ROS 2 は速いです。", True),
+        ("هل يتوقف الروبوت الآن؟", False),
+        ("It works.", False),
+    ],
+)
+def test_what_states_something_in_every_script(sentence: str, is_statement: bool) -> None:
+    """Characters are counted where no spaces separate words; questions and leads end in the signs of their script."""
+    assert states(sentence) is is_statement
 
 
 def test_statements_are_plain_and_small() -> None:
@@ -330,3 +341,14 @@ def test_a_listing_has_all_its_lines_whatever_ends_it(sign: str, end: str) -> No
     [listing] = read(f"{sign}```\n{sign}x = 1\n{sign}y = 2" + end.replace("\n```", f"\n{sign}```"))
 
     assert listing.text == "x = 1\ny = 2"
+
+
+def test_a_link_in_a_wrapped_sentence_is_a_part_of_it() -> None:
+    """Where lines are wrapped, a link may fill one; after a whole sentence such a line is only a link."""
+    wrapped = "The files are merged. See\n[Inheritance](a.md)\nfor details.\n[Next page](b.md)"
+
+    assert [(piece.kind, piece.text) for piece in read(wrapped)] == [
+        ("sentence", "The files are merged."),
+        ("sentence", "See [Inheritance](a.md) for details."),
+        ("link", "[Next page](b.md)"),
+    ]

@@ -8,20 +8,24 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from lectern.answering.book_answers import book_answer, book_opening
 from lectern.answering.checking import Checking, finish, level_cap, sent_statement
 from lectern.answering.confidential import Confidential
 from lectern.answering.desk import Library, TurnDesk
 from lectern.answering.draft import Draft
+from lectern.answering.earlier_calls import within_budget
 from lectern.answering.followups import depends_on_history, distinctive_stems, standalone_by_rules
-from lectern.answering.outline_answers import outline_answer
+from lectern.answering.heading_questions import heading_questions
 from lectern.answering.refusals import refuse
 from lectern.answering.screening import screen
-from lectern.answering.suggestions import PolicyOf, answers_elsewhere, nearest_lessons
+from lectern.answering.small_talk import small_talk
+from lectern.answering.suggestions import AnsweredQuestions, PolicyOf, answers_elsewhere, nearest_lessons
 from lectern.confidence.answerability import Answerability
+from lectern.confidence.locating import respell
 from lectern.confidence.signals import CONFIDENCE_HITS
-from lectern.domain.errors import ProviderTimeout
+from lectern.domain.errors import ProviderError, ProviderTimeout
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
 from lectern.domain.replies import (
     Account,
@@ -40,13 +44,22 @@ from lectern.domain.replies import (
     Reply,
     ReplyEvent,
     ReplyState,
+    Statement,
     Timings,
 )
-from lectern.domain.scope import SearchQuery
+from lectern.domain.scope import ResolvedScope, Scope, SearchQuery
 from lectern.ports.answering import Answerer, Assignment, Cut, Judge, ModelJudge, Usage
 from lectern.text.pieces import read
 from lectern.text.words import stems
 
+SUGGESTED_LEVELS = ("high", "medium")  # of an answer that a suggested question gets
+SUGGESTING_SECONDS = 1.0  # for trying what a refusal may suggest
+MAX_QUESTIONS, MAX_TRIED_QUESTIONS = 3, 6  # that are suggested, and that are tried for it
+CUT_ADVICE: dict[CutReason, str] = {
+    "length": "was cut off before its answer could be used; raise LECTERN_MAX_TOKENS, or choose another model",
+    "content_filter": "withheld the rest of its answer (content filter); ask in other words",
+}
+INTRODUCED = ("greeting", "identity", "help")  # kinds of small talk after which a reader is told about the book
 JUDGING_SHARE = 0.9  # of the seconds that are left, for a language model as judge; the rest is for the reply
 
 
@@ -54,14 +67,16 @@ JUDGING_SHARE = 0.9  # of the seconds that are left, for a language model as jud
 class AnsweringRules:
     """The settings of answers."""
 
-    refusal: str
-    disclaimer: str
+    refusal: str | None = None  # the operator's own sentences; None: those of the book's language
+    disclaimer: str | None = None
     top_k: int = 5
-    threshold: float | None = None  # the lowest cosine of a passage; None: the policy's floor
+    threshold: float | None = None  # the lowest relevance of a passage; None: the policy's floor
     reading_passages: int = 0  # how many passages the answerer gets, if the request names no number; 0: `top_k`
     reading_tokens: int = 6_000  # about how many tokens these passages may have
+    history_tokens: int = 3_000  # about how many tokens of passages from earlier turns the answerer gets again
     hide_doubtful: bool = False
     budget: float = 60.0  # seconds of a turn
+    judge_seconds: float = 20.0  # for a language model as judge, if so much is left of the turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +90,9 @@ class AskDeps:
     policy: PolicyOf
     answerability: Answerability | None  # where the answerer cannot tell by itself that passages do not answer
     confidential: Confidential
+    answers_offline: bool  # no language model writes, so that a question can be tried without cost
     rules: AnsweringRules
+    answered: AnsweredQuestions = field(default_factory=AnsweredQuestions)
 
 
 async def ask(question: Question, deps: AskDeps) -> AsyncIterator[ReplyEvent]:
@@ -84,9 +101,32 @@ async def ask(question: Question, deps: AskDeps) -> AsyncIterator[ReplyEvent]:
     try:
         async with asyncio.timeout(deps.rules.budget), aclosing(turn.events()) as events:
             async for event in events:
-                yield event
+                if isinstance(event, Replied) and isinstance(event.reply, Refusal):
+                    yield Replied(reply=replace(event.reply, suggestions=await turn.suggestions()))
+                else:
+                    yield event
     except TimeoutError:
         raise ProviderTimeout(deps.answerer.model, f"the turn took over {deps.rules.budget:g} s; ask again") from None
+
+
+async def answered_questions(texts: Sequence[str], scope: ResolvedScope, deps: AskDeps) -> AsyncIterator[str]:
+    """Those of the questions that get an answer of high or medium confidence, as they are found. No language model is
+    called: with one, the evidence alone decides."""
+
+    async def is_answered(text: str) -> bool:
+        async with aclosing(_Turn(Question(text=text, scope=scope), deps).events()) as events:
+            async for event in events:
+                if isinstance(event, EvidenceFound) and event.metrics.confidence_level not in SUGGESTED_LEVELS:
+                    return False
+                if isinstance(event, EvidenceFound) and not deps.answers_offline:
+                    return True
+                if isinstance(event, Replied):
+                    level = event.reply.account.metrics.confidence_level
+                    return isinstance(event.reply, Answer) and level in SUGGESTED_LEVELS
+        return False
+
+    async for text in deps.answered.among(texts, scope, is_answered):
+        yield text
 
 
 class _Turn:
@@ -100,6 +140,7 @@ class _Turn:
         self._start = time.perf_counter()
         self._tokens = 0
         self._cut: CutReason | None = None
+        self._candidates: list[Hit] = []
         threshold = question.similarity_threshold
         self._desk = TurnDesk(
             library=deps.library,
@@ -113,14 +154,18 @@ class _Turn:
         """The events of the turn, from the state `pending` to the reply."""
         yield Entered(state="pending")
         self._policy = await self._deps.policy(self._question.scope.book_id)
+        self._strings = await self._deps.library.strings(self._question.scope.entry)
         if self._desk.floor is None:
             self._desk.floor = self._policy.floor
+        self._desk.scale = self._policy.relevance
         if (reason := screen(self._text)) is not None:
-            yield self._refused_reply(reason, self._policy.measure(self._text, (), ()), ())
+            refusal = self._refusal(reason, self._policy.measure(self._text, (), ()), [])
+            yield Replied(reply=await self._answered_small_talk(refusal))
             return
         yield Entered(state="retrieving")
         self._standalone = self._desk.question = await self._make_standalone()
-        if (reply := await self._from_outline()) is not None:
+        self._is_follow_up = self._standalone != self._text
+        if (reply := await self._about_the_book()) is not None:
             yield EvidenceFound(hits=tuple(cited.hit for cited in reply.citations), metrics=reply.account.metrics)
             yield Entered(state="generating")
             yield Delta(text=reply.text)
@@ -137,13 +182,35 @@ class _Turn:
             async for event in events:
                 yield event
 
+    async def suggestions(self) -> tuple[str, ...]:
+        """What else the reader may ask: questions from the headings of the nearest passages, then the first questions
+        of the book. They are tried for a short time: the book answers them. The first questions were tried before and
+        fill up what a busy machine did not get to, unless the reader's filters may hide their answers."""
+        scope, chunks = self._question.scope, [hit.chunk for hit in self._candidates]
+        tried = [question.text for question in heading_questions(chunks, self._strings)][:MAX_TRIED_QUESTIONS]
+        answered: list[str] = []
+        known: tuple[str, ...] = ()
+        try:
+            async with asyncio.timeout(min(SUGGESTING_SECONDS, self._seconds_left() / 2)):
+                known = await self._deps.library.first_questions(scope.entry)
+                unfiltered = await self._deps.library.resolve(Scope(book_id=scope.book_id))
+                if scope.where != unfiltered.where:
+                    tried, known = [*tried, *known], ()
+                async for text in answered_questions(tried, scope, self._deps):
+                    answered.append(text)
+                    if len(answered) == MAX_QUESTIONS:
+                        break
+        except TimeoutError:
+            pass  # those that are known by now
+        return tuple(dict.fromkeys((*answered, *known)))[:MAX_QUESTIONS]
+
     async def _weigh(self, candidates: list[Hit], hits: list[Hit]) -> ConfidenceMetrics:
         """How well the evidence covers the question; for an answerer that only quotes, also whether it answers it."""
         metrics = self._policy.measure(self._standalone, candidates, hits)
         if self._matches_history_only(hits):
             return metrics.refused()
         if metrics.should_answer and self._deps.answerability is not None:
-            best = [hit for hit in candidates if hit.similarity >= (self._policy.floor or 0.0)]
+            best = [hit for hit in candidates if hit.relevance >= self._policy.floor]
             return await self._deps.answerability.adjust(self._standalone, best, metrics, self._language)
         return metrics
 
@@ -159,28 +226,38 @@ class _Turn:
     async def _retrieve(self) -> tuple[list[Hit], list[Hit]]:
         """The hits that confidence is measured on, and those of them that the answerer gets."""
         reading = self._desk.top_k if self._question.top_k else max(self._deps.rules.reading_passages, self._desk.top_k)
-        query = SearchQuery(text=_searchable(self._standalone), limit=max(CONFIDENCE_HITS, 2 * reading))
+        limit = max(CONFIDENCE_HITS, 2 * reading)
         start = time.perf_counter()
-        findings: Findings = await self._deps.library.search(self._question.scope, query)
+        findings = await self._search(limit)
+        respelt = respell(self._standalone, [hit.chunk.text for hit in findings.hits])
+        if respelt != self._standalone:  # what was found for a misspelt word is found better for the book's word
+            self._standalone = self._desk.question = respelt
+            findings = await self._search(limit)
         self._desk.seconds += time.perf_counter() - start
         self._language = findings.language
         floor = self._desk.floor or 0.0
-        near = [hit for hit in findings.hits if hit.similarity >= floor]
+        near = [hit for hit in findings.hits if hit.relevance >= floor]
         hits = near[: self._desk.top_k]
         to_read = reading_passages(near, hits, reading, self._deps.rules.reading_tokens)
         self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), to_read)
-        return list(findings.hits[:CONFIDENCE_HITS]), hits
+        self._candidates = list(findings.hits[:CONFIDENCE_HITS])
+        return self._candidates, hits
+
+    async def _search(self, limit: int) -> Findings:
+        return await self._deps.library.search(
+            self._question.scope, SearchQuery(text=_searchable(self._standalone), limit=limit)
+        )
 
     def _matches_history_only(self, hits: list[Hit]) -> bool:
         """Whether the hits contain none of this question's distinctive words, but only words of the conversation."""
-        if self._standalone == self._text:
+        if not self._is_follow_up:
             return False
-        words = distinctive_stems(self._text)
+        words = distinctive_stems(respell(self._text, [hit.chunk.text for hit in hits]))
         return bool(words) and not any(words & stems(" ".join((*hit.chunk.trail, hit.chunk.text))) for hit in hits)
 
-    async def _from_outline(self) -> Answer | None:
-        """The reply to a question about the book's structure, from the outline. Nothing is searched for it."""
-        answer = await outline_answer(self._standalone, self._desk)
+    async def _about_the_book(self) -> Answer | None:
+        """The reply to a question about the book itself. Nothing is searched for it."""
+        answer = await book_answer(self._standalone, self._desk, self._strings)
         if answer is None:
             return None
         metrics = self._policy.measure(self._standalone, (), ())
@@ -205,23 +282,24 @@ class _Turn:
         async for text in self._written(draft):
             yield Delta(text=text if draft.text != text else opening + text)
         if draft.is_not_covered or not draft.text.strip():
-            yield Replied(reply=await self._refuse_unsupported(metrics, hits, draft.removals))
+            yield Replied(reply=await self._refuse_draft(draft, metrics, hits))
             return
         numbers = draft.numbers or self._desk.passages  # an answer without markers may get any of them
         cited = [hit for number in numbers if (hit := self._desk.passage(number)) is not None]
         text, removals = draft.finished_text(cited)
         checking = Checking(
             text=text,
-            shown=draft.numbers,
+            reader_numbers=draft.numbers,
             passages=self._desk.passages,
             judge=self._deps.judge,
-            model_seconds=lambda: self._seconds_left() * JUDGING_SHARE,
+            is_cut=self._cut is not None,
+            model_seconds=lambda: min(self._deps.rules.judge_seconds, self._seconds_left() * JUDGING_SHARE),
         )
         async with aclosing(checking.run(self._deps.model_judge)) as checked_claims:
             async for number, checked in checked_claims:
                 if text == draft.text.strip() and not self._deps.rules.hide_doubtful:  # else it is about another text
                     statement = sent_statement(text, checked, draft.numbers, len(opening))
-                    yield Judged(number=number, statement=statement)
+                    yield Judged(number=number, statement=self._in_language(statement))
         self._tokens += checking.tokens
         yield Replied(reply=await self._conclude(checking, metrics, hits, removals))
 
@@ -230,7 +308,7 @@ class _Turn:
         task = Assignment(
             question=self._text if not self._question.history else self._standalone,
             retrieved=self._retrieved,
-            history=self._question.history,
+            history=within_budget(self._question.history, self._deps.rules.history_tokens),
             desk=self._desk,
             stream=self._question.stream,
         )
@@ -252,38 +330,64 @@ class _Turn:
         """Of the turn's budget."""
         return max(0.0, self._deps.rules.budget - (time.perf_counter() - self._start))
 
-    def _opening(self, metrics: ConfidenceMetrics) -> str:
-        """The disclaimer that opens an answer of low confidence."""
-        return f"{self._deps.rules.disclaimer}\n\n" if metrics.confidence_level == "low" else ""
+    def _opening(self, metrics: ConfidenceMetrics, *, is_lowered: bool = False) -> str:
+        """The disclaimer that opens an answer of low confidence. It says why: the book has little of it, or verdicts
+        lowered the level."""
+        key = "answer.disclaimer_claims" if is_lowered else "answer.disclaimer"
+        sentence = self._deps.rules.disclaimer or self._strings(key)
+        return f"{sentence}\n\n" if metrics.confidence_level == "low" else ""
+
+    def _in_language(self, statement: Statement) -> Statement:
+        """A statement with its reason in the book's language."""
+        return replace(statement, reason=self._strings.translated(statement.reason))
 
     async def _conclude(
         self, checking: Checking, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals
     ) -> Reply:
         """The reply to a checked draft. Its level is not above what its claims bear."""
-        cap = level_cap(checking.claims, removals)
+        cap = level_cap(checking.claims, removals, is_cited=bool(checking.reader_numbers))
         if cap == "insufficient":
-            return await self._refuse_unsupported(metrics, hits, removals)
-        metrics = self._remeasured(metrics).capped(cap, self._policy.ceiling(cap))
-        text = finish(checking, hide_doubtful=self._deps.rules.hide_doubtful, before=self._opening(metrics))
+            return await self._withdraw(metrics, hits, removals)
+        capped = self._remeasured(metrics).capped(cap, self._policy.ceiling(cap))
+        is_lowered = capped.confidence_level != metrics.confidence_level
+        opening = self._opening(capped, is_lowered=is_lowered)
+        text = finish(checking, hide_doubtful=self._deps.rules.hide_doubtful, before=opening)
         if not text.citations:
-            return await self._refuse_unsupported(metrics, hits, removals)
+            return await self._withdraw(metrics, hits, removals)
         cited_ids = {citation.hit.chunk.id for citation in text.citations}
         passages = self._desk.passages.values()
         return Answer(
             text=text.text,
             citations=text.citations,
-            statements=text.statements,
+            statements=tuple(map(self._in_language, text.statements)),
             considered=tuple(hit for hit in passages if hit.chunk.id not in cited_ids),
             removed=replace(removals, hidden=text.hidden, corrected_citations=text.corrected),
-            account=self._account(metrics, "low_confidence" if metrics.confidence_level == "low" else "completed"),
+            account=self._account(capped, "low_confidence" if capped.confidence_level == "low" else "completed"),
             cut=self._cut,
+            lowered=is_lowered,
         )
 
-    async def _refuse_unsupported(self, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals) -> Refusal:
-        """A refusal because the draft says that the passages do not answer, or does not rest on them."""
+    async def _refuse_draft(self, draft: Draft, metrics: ConfidenceMetrics, hits: list[Hit]) -> Refusal:
+        """The refusal for a draft without text: the model says that the passages do not answer, or nothing is left."""
+        if draft.is_not_covered:
+            return await self._refuse_unsupported(metrics, hits, draft.removals, withdrawn=False)
+        return await self._withdraw(metrics, hits, draft.removals)
+
+    async def _withdraw(self, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals) -> Refusal:
+        """The refusal for a draft that does not rest on the passages. Of a draft that was cut off nobody knows what it
+        would have said, so that is an error of the provider."""
+        if self._cut is not None:
+            raise ProviderError(self._deps.answerer.model, CUT_ADVICE[self._cut])
+        return await self._refuse_unsupported(metrics, hits, removals, withdrawn=True)
+
+    async def _refuse_unsupported(
+        self, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals, *, withdrawn: bool
+    ) -> Refusal:
+        """A refusal because the draft says that the passages do not answer, or because it is withdrawn: it does not
+        rest on them."""
         outside, books = await self._elsewhere()
         reply = self._refusal("unsupported", metrics, hits, removals=removals)
-        return replace(reply, outside_scope=outside, other_books=books)
+        return replace(reply, outside_scope=outside, other_books=books, withdrawn=withdrawn)
 
     def _remeasured(self, metrics: ConfidenceMetrics) -> ConfidenceMetrics:
         """The metrics over all retrieved passages, if the model searched again. The decision stays the same."""
@@ -308,14 +412,21 @@ class _Turn:
         """Lessons that the reader's filters hide, and other books, that answer the question."""
         return await answers_elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.answerability)
 
-    def _refused_reply(self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: tuple[Hit, ...]) -> Replied:
-        return Replied(reply=self._refusal(reason, metrics, list(hits)))
+    async def _answered_small_talk(self, refusal: Refusal) -> Refusal:
+        """A refusal of a greeting with what a person would say: what the book is and what to ask. Other refusals, and
+        the operator's own sentence, stay as they are."""
+        kind = small_talk(self._text)
+        if kind is None or refusal.reason != "off_topic" or self._deps.rules.refusal:
+            return refusal
+        sentence = self._strings(f"talk.{kind}", title=self._question.scope.entry.manifest.title)
+        about = await book_opening(self._desk) if kind in INTRODUCED else ""
+        return replace(refusal, text=f"{sentence}\n\n{about}" if about else sentence)
 
     def _refusal(
         self, reason: RefusalReason, metrics: ConfidenceMetrics, hits: list[Hit], removals: Removals | None = None
     ) -> Refusal:
         account = self._account(metrics.refused(), "low_confidence" if hits else "no_results")
-        sentence = self._deps.rules.refusal
+        sentence = self._deps.rules.refusal or self._strings("refusal.default")
         return refuse(reason, account, hits, sentence=sentence, nearest=nearest_lessons(hits), removals=removals)
 
     def _account(self, metrics: ConfidenceMetrics, state: ReplyState) -> Account:
@@ -335,21 +446,27 @@ class _Turn:
             ),
             state=state,
             where=self._question.scope.where,
+            instructions=self._deps.answerer.instructions,
+            tool_uses=tuple(self._desk.tool_uses),
         )
 
 
 def reading_passages(near: Sequence[Hit], best: Sequence[Hit], count: int, tokens: int) -> list[Hit]:
     """The passages that the answerer reads: the best ones, then further ones up to a number and a size. Stubs and
-    exercises are left out of the further ones: they answer nothing."""
-    passages = list(best)
+    exercises are left out: they answer nothing."""
+    passages = [hit for hit in best if _states_something(hit)] or list(best)
     size = sum(hit.chunk.token_count for hit in passages)
     for hit in near[len(best) :]:
         if len(passages) >= count or size + hit.chunk.token_count > tokens:
             break
-        if any(piece.states or piece.kind in ("row", "code") for piece in read(hit.chunk.text) if not piece.task):
+        if _states_something(hit):
             passages.append(hit)
             size += hit.chunk.token_count
     return passages
+
+
+def _states_something(hit: Hit) -> bool:
+    return any(piece.states or piece.kind in ("row", "code") for piece in read(hit.chunk.text) if not piece.task)
 
 
 def _searchable(text: str) -> str:

@@ -1,12 +1,14 @@
 """Checks a finished draft claim by claim. Nothing is taken out: each claim gets a verdict, and the words of a passage
 that say it or say otherwise. A claim is judged by the passages that it cites, and if these do not bear it, by the
 others. If another passage plainly bears it, the claim is given that one. Where there is a language model, it is asked
-once about the claims that the local judge left unconfirmed."""
+once about the claims on which the local judge has nothing certain."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,20 +17,20 @@ from lectern.domain.evidence import ConfidenceLevel, Hit
 from lectern.domain.replies import Citation, Judgement, Removals, Statement
 from lectern.grounding.answer_claims import AnswerClaim, claims_of
 from lectern.grounding.claims import read_claim
-from lectern.grounding.judge import speaks_english, word_coverage
+from lectern.grounding.judge import QUOTED, book_words, speaks_english, word_coverage
 from lectern.grounding.listings import judge_listing
 from lectern.ports.answering import Judge, ModelJudge, OpenClaim, Opinion
+from lectern.text.blocks import blocks_of
 from lectern.text.markers import cited_numbers, marker_spans
 from lectern.text.plain import squeezed
 
 log = logging.getLogger("lectern.judge")
-MIN_PLAIN_SUPPORT = 0.7  # from which another passage plainly bears a claim
 MAX_UNFIT_SUPPORT = 0.35  # below it the cited passage does not fit; above it the marker stays
-MIN_RESTING_SHARE = 0.5  # of the words of an unconfirmed claim that its passages have, if it rests on them
 MAX_OPEN_CLAIMS = 40  # that one call asks about
 MIN_QUOTE_WORDS = 3  # of a quotation that a language model gives
 SAYS_OTHERWISE, SAYS_NOTHING = "The passages say otherwise.", "The passages do not say this."
 HIDDEN = "…"
+_VERSION = re.compile(r"\b([A-Z][\w.+-]{0,30}) (\d{1,4}(?:\.\d{1,4}){0,3})(?![\w%°]|\.\d)")  # ROS 2, Python 3.12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,8 @@ class CheckedClaim:
     hit: Hit | None  # the passage with the evidence
     passages: tuple[int, ...]  # numbers of the passages that it cites now
     is_corrected: bool = False  # its marker was replaced by that of the passage that bears it
-    rests: bool = False  # supported, or cited and in the words of what it cites
+    is_grounded: bool = False  # supported, or cited and nothing concrete is against it
+    is_comparable: bool = True  # the judge can read its language
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,9 +51,10 @@ class Checking:
     """The check of one finished draft."""
 
     text: str
-    shown: Mapping[int, int]  # the number of a passage → the number in the text
+    reader_numbers: Mapping[int, int]  # the number of a passage → the number in the text
     passages: Mapping[int, Hit]  # all that were handed out
     judge: Judge
+    is_cut: bool = False  # the provider ended the text early
     model_seconds: Callable[[], float] = lambda: 60.0  # how long a language model may take, asked when it is called
     claims: list[CheckedClaim] = field(default_factory=list)
     tokens: int = 0
@@ -58,8 +62,11 @@ class Checking:
     async def run(self, model_judge: ModelJudge | None) -> AsyncGenerator[tuple[int, CheckedClaim], None]:
         """Each claim with its number, as soon as it is judged; again if the language model changes the verdict."""
         for number, claim in enumerate(claims_of(self.text)):
-            self.claims.append(await self._check(claim))
-            yield number, self.claims[-1]
+            checked = await self._check(claim)
+            if self.is_cut and claim.end == len(self.text) and checked.judgement.verdict == "doubtful":
+                checked = replace(checked, judgement=Judgement(verdict="unconfirmed", support=0.0))  # half a sentence
+            self.claims.append(checked)
+            yield number, checked
         if model_judge is not None:
             for number, checked in await self._ask(model_judge):
                 self.claims[number] = checked
@@ -69,19 +76,36 @@ class Checking:
         cited = self._cited(claim)
         if claim.kind == "listing":
             return self._listing(claim, cited)
-        judgement = None
+        judgement, text = None, self._without_known_versions(claim.text, cited)
         if cited:
-            judgement = await self.judge.judge(claim.text, [_text(self.passages[number]) for number in cited])
+            judgement = await self.judge.judge(text, [_text(self.passages[number]) for number in cited])
             if judgement.verdict == "supported":
                 return self._checked(claim, judgement, cited, cited)
         numbers = tuple(self.passages)
-        of_all = await self.judge.judge(claim.text, [_text(self.passages[number]) for number in numbers])
-        if of_all.verdict == "supported" and (not cited or of_all.support >= MIN_PLAIN_SUPPORT):
+        of_all = await self.judge.judge(text, [_text(self.passages[number]) for number in numbers])
+        if of_all.verdict == "supported":
             unfit = judgement is not None and judgement.support < MAX_UNFIT_SUPPORT
-            return self._checked(claim, of_all, numbers, cited, found_elsewhere=unfit)
+            if not unfit or of_all.support == QUOTED:  # other words may be about something else
+                return self._checked(claim, of_all, numbers, cited, found_elsewhere=unfit)
+            if judgement is not None and judgement.is_soft:
+                judgement = replace(judgement, verdict="unconfirmed")
         if judgement is None:
             return self._checked(claim, of_all, numbers, cited)
         return self._checked(claim, judgement, cited, cited)
+
+    def _without_known_versions(self, text: str, cited: Sequence[int]) -> str:
+        """A claim without the numbers of names that the book has, such as `ROS 2`: a cited passage need not repeat
+        them. A number stays where a cited passage has another one for the same name."""
+        known = " ".join(_text(hit) for hit in self.passages.values()).casefold() if _VERSION.search(text) else ""
+        near = " ".join(_text(self.passages[number]) for number in cited).casefold()
+
+        def bare(match: re.Match[str]) -> str:
+            name = re.escape(match[1].casefold())
+            others = re.findall(rf"\b{name}[ -](\d[\d.]*)", near)
+            is_known = re.search(rf"\b{name}[ -]{re.escape(match[2])}(?![\d.]*\d)", known)
+            return match[1] if is_known and set(others) <= {match[2]} else match[0]
+
+        return _VERSION.sub(bare, text)
 
     def _listing(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
         """A listing is judged by every passage; it may be put together from several."""
@@ -107,26 +131,20 @@ class Checking:
             hit=self.passages[number] if number is not None else None,
             passages=(number,) if is_corrected and number is not None else cited,
             is_corrected=is_corrected,
-            rests=judgement.verdict == "supported"
-            or (judgement.verdict == "unconfirmed" and self._rests(claim, cited)),
+            is_grounded=judgement.verdict == "supported" or (bool(cited) and not _is_refuted(judgement)),
+            is_comparable=claim.kind == "listing" or speaks_english(read_claim(claim.text)),
         )
 
-    def _rests(self, claim: AnswerClaim, cited: Sequence[int]) -> bool:
-        texts = [_text(self.passages[number]) for number in cited]
-        if texts and not speaks_english(read_claim(claim.text)):
-            return True  # it cannot be compared, so nothing speaks against it
-        return bool(texts) and word_coverage(claim.text, texts) >= MIN_RESTING_SHARE
-
     def _cited(self, claim: AnswerClaim) -> tuple[int, ...]:
-        number_of = {shown: number for number, shown in self.shown.items()}
-        return tuple(number_of[shown] for shown in claim.citations if shown in number_of)
+        passage_of = {marker: number for number, marker in self.reader_numbers.items()}
+        return tuple(passage_of[marker] for marker in claim.citations if marker in passage_of)
 
     async def _ask(self, model_judge: ModelJudge) -> list[tuple[int, CheckedClaim]]:
         """The claims whose verdict a language model changes."""
         unsettled = [
             number
             for number, checked in enumerate(self.claims)
-            if checked.judgement.verdict == "unconfirmed" and checked.claim.kind != "listing"
+            if _is_open(checked.judgement) and checked.claim.kind != "listing"
         ][:MAX_OPEN_CLAIMS]
         if not unsettled:
             return []
@@ -151,28 +169,44 @@ class Checking:
     async def _follow(self, checked: CheckedClaim, opinion: Opinion) -> CheckedClaim | None:
         """The claim as the language model sees it; None if its opinion cannot be followed."""
         quoted = self._quoted(opinion)
+        words = book_words(opinion.quote, self.passages[quoted].chunk.text) if quoted is not None else ""
         if opinion.verdict == "supported":
             if quoted is None or await self._is_vetoed(checked, quoted):
                 return None
-            judgement = Judgement(verdict="supported", support=0.75, evidence=opinion.quote.strip())
-            return replace(checked, judgement=judgement, hit=self.passages[quoted], rests=True)
+            judgement = Judgement(verdict="supported", support=0.75, evidence=words)
+            unfit = self._is_unfit(checked, quoted)
+            return replace(
+                checked,
+                judgement=judgement,
+                hit=self.passages[quoted],
+                passages=(quoted,) if unfit and checked.passages else checked.passages,
+                is_corrected=unfit and bool(checked.passages),
+                is_grounded=True,
+            )
         if opinion.verdict == "contradicted":
             if quoted is None:
                 return None
-            judgement = Judgement(
-                verdict="doubtful", support=0.1, evidence=opinion.quote.strip(), reason=SAYS_OTHERWISE
-            )
-            return replace(checked, judgement=judgement, hit=self.passages[quoted], rests=False)
-        judgement = replace(checked.judgement, verdict="doubtful", support=0.15, reason=SAYS_NOTHING)
-        return replace(checked, judgement=judgement, rests=False)
+            judgement = Judgement(verdict="doubtful", support=0.1, evidence=words, reason=SAYS_OTHERWISE)
+            return replace(checked, judgement=judgement, hit=self.passages[quoted], is_grounded=False)
+        judgement = replace(checked.judgement, verdict="doubtful", support=0.15, reason=SAYS_NOTHING, is_soft=False)
+        return replace(checked, judgement=judgement, is_grounded=False)
+
+    def _is_unfit(self, checked: CheckedClaim, quoted: int) -> bool:
+        """Whether the quoted passage bears a claim plainly better than those that it cites."""
+        if quoted in checked.passages or checked.judgement.support >= MAX_UNFIT_SUPPORT:
+            return False
+        cited = [_text(self.passages[number]) for number in checked.passages]
+        text = checked.claim.text
+        return word_coverage(text, [_text(self.passages[quoted])]) > word_coverage(text, cited)
 
     def _quoted(self, opinion: Opinion) -> int | None:
-        """The passage that has the model's quotation, word for word."""
+        """The passage that has the model's quotation, word for word. Headings and questions say nothing. Only the
+        passage's own text is shown: a model may have put something between its words."""
         words = squeezed(opinion.quote)
-        if len(words.split()) < MIN_QUOTE_WORDS:
+        if len(words.split()) < MIN_QUOTE_WORDS or opinion.quote.rstrip().endswith("?"):
             return None
         order = sorted(self.passages, key=lambda number: number != opinion.passage)
-        return next((number for number in order if words in squeezed(_text(self.passages[number]))), None)
+        return next((number for number in order if words in _prose(self.passages[number])), None)
 
     async def _is_vetoed(self, checked: CheckedClaim, quoted: int) -> bool:
         """Whether the local rules on numbers, units and names find something in the claim that no passage has."""
@@ -180,15 +214,33 @@ class Checking:
         return await self.judge.vetoes(checked.claim.text, [_text(self.passages[number]) for number in numbers])
 
 
-def level_cap(claims: Sequence[CheckedClaim], removals: Removals) -> ConfidenceLevel:
+def _is_open(judgement: Judgement) -> bool:
+    """Whether the local judge has nothing certain to say."""
+    return judgement.verdict == "unconfirmed" or judgement.is_soft
+
+
+def _is_refuted(judgement: Judgement) -> bool:
+    """Whether something concrete is against a claim: a number, unit, name or negation, or a language model."""
+    return judgement.verdict == "doubtful" and not judgement.is_soft
+
+
+def level_cap(claims: Sequence[CheckedClaim], removals: Removals, *, is_cited: bool = False) -> ConfidenceLevel:
     """The highest level that the claims bear; `insufficient` means that the reply is a refusal. A draft with links of
-    its own or with words of the instructions comes from a model that does not keep to its task."""
-    doubtful = sum(checked.judgement.verdict == "doubtful" for checked in claims)
-    if claims and (doubtful * 2 > len(claims) or not any(checked.rests for checked in claims)):
+    its own or with sentences of the instructions comes from a model that does not keep to its task. What the judge
+    cannot read, what does not sound like the book, and an answer of which no claim is confirmed, is trusted less. Only
+    concrete evidence withdraws a draft that cites passages: faithful answers in free words do not sound like the book
+    either."""
+    refuted = sum(_is_refuted(checked.judgement) for checked in claims)
+    if claims and (refuted * 2 > len(claims) or not (is_cited or any(checked.is_grounded for checked in claims))):
         return "insufficient"
+    doubtful = sum(checked.judgement.verdict == "doubtful" for checked in claims)
     if doubtful * 3 >= len(claims):
         return "low" if doubtful else "medium"
-    return "medium" if doubtful or removals.links or removals.blocked else "high"
+    verdicts = {checked.judgement.verdict for checked in claims}
+    unread = any(not checked.is_comparable and checked.judgement.verdict != "supported" for checked in claims)
+    soft = any(checked.judgement.is_soft for checked in claims)
+    is_plain = not (doubtful or unread or soft or removals.links or removals.blocked)
+    return "high" if is_plain and "supported" in verdicts else "medium"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,10 +273,10 @@ def finish(checking: Checking, *, hide_doubtful: bool, before: str = "") -> Fini
     )
 
 
-def sent_statement(text: str, checked: CheckedClaim, shown: Mapping[int, int], offset: int) -> Statement:
+def sent_statement(text: str, checked: CheckedClaim, reader_numbers: Mapping[int, int], offset: int) -> Statement:
     """A claim of the text that was sent; `offset` characters were sent before it."""
     start, end = checked.claim.start, checked.claim.end
-    statement = _statement(text, checked, shown, start, end)
+    statement = _statement(text, checked, reader_numbers, start, end)
     return replace(statement, start=start + offset, end=end + offset)
 
 
@@ -246,12 +298,12 @@ def _statement(text: str, checked: CheckedClaim, numbers: Mapping[int, int], sta
 def _citations(numbers: Mapping[int, int], checking: Checking) -> list[Citation]:
     """The sources in the order of their numbers, each opened at what it was first cited for."""
     sources = []
-    for number, shown in numbers.items():
+    for number, reader_number in numbers.items():
         hit = checking.passages[number]
         uses = [checked for checked in checking.claims if number in checked.passages]
         first = next((checked for checked in uses if checked.hit is hit and checked.judgement.evidence), None)
         words = first.judgement.evidence if first else uses[0].claim.bare if uses else ""
-        sources.append(citation(shown, hit, words))
+        sources.append(citation(reader_number, hit, words))
     return sources
 
 
@@ -263,15 +315,18 @@ class _Edits:
         self._edits: list[tuple[int, int, str]] = []
         self.numbers: dict[int, int] = {}
         owners = {span: checked for checked in checking.claims for span in checked.claim.markers}
-        number_of = {shown: number for number, shown in checking.shown.items()}
+        passage_of = {marker: number for number, marker in checking.reader_numbers.items()}
         for span in marker_spans(checking.text):
             owner = owners.get(span)
             if owner is not None and self.is_hidden(owner):
                 continue  # it goes with its claim
-            cited = [number_of[shown] for shown in cited_numbers(checking.text[slice(*span)]) if shown in number_of]
+            markers = cited_numbers(checking.text[slice(*span)])
+            cited = [passage_of[marker] for marker in markers if marker in passage_of]
             if owner is not None and owner.is_corrected:
                 cited = list(owner.passages) if span == owner.claim.markers[0] else []
-            self._edits.append((*span, self._markers(cited)))
+            markers_text = self._markers(cited)
+            start = span[0] if markers_text else _gap_start(checking.text, span[0])
+            self._edits.append((start, span[1], markers_text))
         for checked in checking.claims:
             if self.is_hidden(checked):
                 self._edits.append((checked.claim.start, checked.claim.end, HIDDEN))
@@ -285,8 +340,8 @@ class _Edits:
                 continue
             number = next(number for number, hit in checking.passages.items() if hit is checked.hit)
             checking.claims[place] = replace(checked, passages=(number,))
-            gap = "\n" if checked.claim.kind == "listing" else " "
-            self._edits.append((checked.claim.end, checked.claim.end, gap + self._markers([number])))
+            end, gap = _marker_place(checking.text, checked.claim)
+            self._edits.append((end, end, gap + self._markers([number])))
 
     def is_hidden(self, checked: CheckedClaim) -> bool:
         """Whether the operator does not want to show this claim."""
@@ -296,30 +351,60 @@ class _Edits:
         numbers = [self.numbers.setdefault(number, len(self.numbers) + 1) for number in passages]
         return "".join(f"[{number}]" for number in dict.fromkeys(numbers))
 
-    def apply(self, text: str, offset: int) -> tuple[str, _Place]:
+    def apply(self, text: str, offset: int) -> tuple[str, _Places]:
         """The edited text, and where its positions are now."""
         parts: list[str] = []
-        ends: list[tuple[int, int]] = [(0, offset)]
+        places = _Places([0], [offset])
         end = 0
         for start, stop, new in self._edits:
             if start < end:
                 continue  # inside a hidden claim
             parts += [text[end:start], new]
+            places.add(stop, start - end + len(new) - (stop - end))
             end = stop
-            ends.append((stop, offset + sum(map(len, parts))))
-        return "".join([*parts, text[end:]]), _Place(ends)
+        return "".join([*parts, text[end:]]), places
 
 
-class _Place:
-    """Where a position of the old text is in the new one."""
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the positions of an edited text are now: after each edit they are moved by a number of characters."""
 
-    def __init__(self, ends: Sequence[tuple[int, int]]) -> None:
-        self._ends = ends
+    _ends: list[int]
+    _moved: list[int]
+
+    def add(self, end: int, more: int) -> None:
+        """From here on, positions are moved by so many characters more."""
+        self._ends.append(end)
+        self._moved.append(self._moved[-1] + more)
 
     def __call__(self, position: int) -> int:
         """The new position."""
-        old, new = [pair for pair in self._ends if pair[0] <= position][-1]
-        return new + position - old
+        return position + self._moved[bisect_right(self._ends, position) - 1]
+
+
+def _gap_start(text: str, start: int) -> int:
+    """Where the blanks before a position begin: a marker that goes takes them along."""
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return start
+
+
+def _marker_place(text: str, claim: AnswerClaim) -> tuple[int, str]:
+    """Where a claim's marker is added, and what stands before it: inside the last cell of a row, below a listing with
+    the listing's indentation, else behind the claim."""
+    if claim.kind == "listing":
+        line = text[text.rfind("\n", 0, claim.start) + 1 : claim.start]
+        return claim.end, "\n" + " " * len(line)
+    row = text[text.rfind("\n", 0, claim.end) + 1 : claim.end].rstrip()
+    if claim.kind == "row" and row.endswith("|"):
+        cut = claim.end - (len(text[: claim.end]) - len(text[: claim.end].rstrip())) - 1
+        return _gap_start(text, cut), " "
+    return claim.end, " "
+
+
+def _prose(hit: Hit) -> str:
+    """The words of a passage without its headings, as quotations are compared."""
+    return squeezed("\n".join(block.text for block in blocks_of(hit.chunk.text) if block.kind != "heading"))
 
 
 def _text(hit: Hit) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from lectern.domain.chunks import Chunk
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Citation
 from lectern.reading.headings import plain
@@ -69,7 +70,7 @@ def citation(number: int, hit: Hit, sentence: str) -> Citation:
     section = chunk.section_at(at)
     url = section.url if section else chunk.url
     spot = spot_at(chunk.text, at)
-    exact = chunk.text.count("\n") == chunk.line_end - chunk.line_start  # otherwise blank lines were left out
+    lines = _lines_of(chunk, spot)
     return Citation(
         number=number,
         hit=hit,
@@ -77,9 +78,30 @@ def citation(number: int, hit: Hit, sentence: str) -> Citation:
         section=section.title if section else chunk.section_title or chunk.lesson_title,
         url=url,
         fragment_url=spot.link(url),
-        line_start=chunk.line_start + chunk.text.count("\n", 0, spot.start) if exact else chunk.line_start,
-        line_end=chunk.line_start + chunk.text.count("\n", 0, spot.end) if exact else chunk.line_end,
+        source_file=lines.file,
+        line_start=lines.first,
+        line_end=lines.last,
     )
+
+
+class _FileLines(NamedTuple):
+    """Lines of a file of the book."""
+
+    file: str
+    first: int
+    last: int
+
+
+def _lines_of(chunk: Chunk, spot: Spot) -> _FileLines:
+    """The lines of a quoted block: in the file that it was included from, or in the lesson's. If the chunk's text does
+    not tell, because blank lines were left out or other files are between, they are the chunk's."""
+    parts = [part for part in chunk.included if part.at < spot.end and spot.start < part.end]
+    if parts and {part.file for part in parts} == {parts[0].file}:
+        return _FileLines(parts[0].file, min(part.line_start for part in parts), max(part.line_end for part in parts))
+    if chunk.included or chunk.text.count("\n") != chunk.line_end - chunk.line_start:
+        return _FileLines(chunk.source_file, chunk.line_start, chunk.line_end)
+    first, last = (chunk.line_start + chunk.text.count("\n", 0, at) for at in (spot.start, spot.end))
+    return _FileLines(chunk.source_file, first, last)
 
 
 def position_of(text: str, sentence: str) -> int:

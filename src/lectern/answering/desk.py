@@ -6,19 +6,22 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TypeVar
 
+from lectern.domain.books import BookEntry
 from lectern.domain.chunks import IndexedChunk
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import BadInput, LecternError
 from lectern.domain.evidence import Findings, Hit
 from lectern.domain.outline import Outline
-from lectern.domain.replies import LookUp
+from lectern.domain.replies import LookUp, ToolUse
 from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope, SearchQuery
 from lectern.schemas.tool_response import TOOL_NAME, error_response, tool_response
+from lectern.text.strings import Strings
 
 T = TypeVar("T")
 
@@ -35,6 +38,8 @@ class Library:
     lesson: Callable[[ChunkFilter], Awaitable[list[IndexedChunk]]]
     outline: Callable[[str], Awaitable[Outline]]
     books: Callable[[], Awaitable[tuple[str, ...]]]  # those that this reader may read
+    strings: Callable[[BookEntry], Awaitable[Strings]]  # the sentences of the book's language
+    first_questions: Callable[[BookEntry], Awaitable[tuple[str, ...]]]  # that the book answers
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,12 +49,14 @@ class TurnDesk:
     library: Library
     scope: ResolvedScope
     top_k: int
-    floor: float | None  # the lowest cosine; a model may raise it
+    floor: float | None  # the lowest relevance; a model may raise it
     question: str  # of the reader, made standalone
     look_ups: list[LookUp] = field(default_factory=list)
+    tool_uses: list[ToolUse] = field(default_factory=list)
     seconds: float = 0.0  # spent on look-ups
     passages: dict[int, Hit] = field(default_factory=dict)
     retrieved: set[str] = field(default_factory=set)  # ids of chunks from searches, not from reading a lesson
+    scale: Callable[[float], float] = lambda cosine: cosine  # from a cosine to its relevance
     _vector: tuple[float, ...] = ()  # of the reader's question
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -60,7 +67,20 @@ class TurnDesk:
     def hand_out(self, findings: Findings, hits: Sequence[Hit]) -> str:
         """The tool's response for the first retrieval, which was made before the model is called."""
         self._vector = findings.vector
-        return self._respond(findings.query, hits)
+        output = self._respond(findings.query, hits, hits)
+        use = ToolUse(
+            call_id=f"call_{uuid.uuid4().hex}",
+            name=TOOL_NAME,
+            arguments=json.dumps({"query": findings.query}, ensure_ascii=False),
+            output=output,
+            timestamp=utc_now(),
+        )
+        self.record(use)
+        return output
+
+    def record(self, use: ToolUse) -> None:
+        """Keep a call of a tool with the turn."""
+        self.tool_uses.append(use)
 
     async def retrieve(self, query: str, top_k: int | None, similarity_threshold: float | None) -> str:
         """Passages for a query that the model wrote."""
@@ -76,7 +96,7 @@ class TurnDesk:
             findings = await self._timed(self.library.search(self.scope, search))
         except LecternError as exc:
             return error_response(query, str(exc))
-        return self._respond(query, [self._for_reader(hit) for hit in findings.hits])
+        return self._respond(query, findings.hits, [self._for_reader(hit) for hit in findings.hits])
 
     async def read_lesson(self, parent_doc_id: str) -> str:
         """A lesson of the reader's scope, in order; its passages can be cited."""
@@ -90,10 +110,9 @@ class TurnDesk:
             return error_response(parent_doc_id, "the book has no such lesson for this reader")
         return tool_response(parent_doc_id, self._number(hits))
 
-    async def first_of(self, parent_doc_id: str) -> Hit | None:
-        """The first passage of a lesson that this reader may see."""
-        chunks = await self._lesson(parent_doc_id)
-        return self._from_lesson(chunks[0]) if chunks else None
+    async def passages_of(self, parent_doc_id: str) -> list[Hit]:
+        """The passages of a lesson that this reader may see, in order."""
+        return [self._from_lesson(chunk) for chunk in await self._lesson(parent_doc_id)]
 
     async def outline(self) -> str:
         """The table of contents; each lesson has the id that `read_lesson` takes."""
@@ -135,10 +154,12 @@ class TurnDesk:
             return []
         return await self._timed(self.library.lesson(replace(where, parent_doc_id=parent_doc_id)))
 
-    def _respond(self, query: str, hits: Sequence[Hit]) -> str:
+    def _respond(self, query: str, hits: Sequence[Hit], for_reader: Sequence[Hit]) -> str:
+        """The tool's response. It has the similarities to its own query; the turn keeps those to the reader's question,
+        which confidence is measured on."""
         self._log_look_up(TOOL_NAME, query, len(hits), _mean(hits))
         self.retrieved |= {hit.chunk.id for hit in hits}
-        return tool_response(query, self._number(hits))
+        return tool_response(query, dict(zip(self._number(for_reader), hits, strict=True)))
 
     def _log_look_up(self, tool: str, query: str, results: int, similarity: float) -> None:
         """Store a tool call with the turn, so that an auditor sees what the model looked at."""
@@ -156,15 +177,18 @@ class TurnDesk:
 
     def _for_reader(self, hit: Hit) -> Hit:
         """The hit with its similarity to the reader's question instead of the model's query."""
-        return replace(hit, similarity=self._similarity(hit.windows))
+        similarity = self._similarity(hit.windows)
+        return replace(hit, similarity=similarity, relevance=self.scale(similarity))
 
     def _from_lesson(self, indexed: IndexedChunk) -> Hit:
         windows = tuple(tuple(vector) for vector in indexed.vectors)
+        similarity = self._similarity(windows)
         return Hit(
             chunk=indexed.stored.chunk,
             rank=indexed.stored.chunk.chunk_index + 1,
             score=0.0,
-            similarity=self._similarity(windows),
+            similarity=similarity,
+            relevance=self.scale(similarity),
             lexical=0.0,
             windows=windows,
         )
@@ -184,4 +208,4 @@ class TurnDesk:
 
 
 def _mean(hits: Sequence[Hit]) -> float:
-    return fmean(hit.similarity for hit in hits) if hits else 0.0
+    return fmean(hit.relevance for hit in hits) if hits else 0.0

@@ -1,4 +1,4 @@
-"""Refusals: the sentence that a refused reader gets, and the reply around it. Settings may replace the sentences."""
+"""The reply around the sentence that a refused reader gets."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Sequence
 
 from lectern.domain.evidence import Hit
 from lectern.domain.replies import Account, NearestLesson, Refusal, RefusalReason, Removals
-
-REFUSAL_SENTENCE = "I couldn't find that information in the book."
-DISCLAIMER_SENTENCE = "The book covers this only in part, so check the sources."  # opens an answer of low confidence
 
 
 def refuse(

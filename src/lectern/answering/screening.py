@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from lectern.answering.small_talk import small_talk
 from lectern.domain.replies import RefusalReason
 
 _OVERRIDE = re.compile(
@@ -32,16 +33,10 @@ _OTHER_READERS = re.compile(
     r"(?:books?|data|conversations?|threads?|questions?)\b",
     re.IGNORECASE,
 )
-_SMALL_TALK = re.compile(
-    r"^\W*(?:hi|hello|hey|thanks?(?: you)?|thank you(?: very much)?|good (?:morning"
-    r"|evening|afternoon|night)|bye|goodbye|ok(?:ay)?"
-    r"|how are you(?: doing)?|what'?s up|who are you|what can you do|lol)(?: there| lectern| today)?\W*$",
-    re.IGNORECASE,
-)
 
 
 def screen(message: str) -> RefusalReason | None:
     """The reason to refuse a message without a search, or None."""
     if any(pattern.search(message) for pattern in (_OVERRIDE, _EXTRACT, _ROLE, _OTHER_READERS)):
         return "blocked"
-    return "off_topic" if _SMALL_TALK.match(message) else None
+    return "off_topic" if small_talk(message) else None

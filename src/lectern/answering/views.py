@@ -2,49 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
+from lectern.domain.clock import utc_now
+from lectern.domain.errors import LecternError
+from lectern.domain.evidence import ConfidenceMetrics, Findings
 from lectern.domain.replies import Answer, Citation, Reply
+from lectern.domain.retrieval import (
+    MIN_RELEVANCE_SCORE,
+    NOTHING_FOUND,
+    RetrievalContext,
+    RetrievedPassage,
+    format_for_agent,
+    format_sources_footer,
+    retrieval_context,
+)
+from lectern.schemas.tool_response import format_tool_response
 from lectern.text.markers import renumbered
 
-NOTHING_FOUND = "No relevant content found in the book."
-MIN_RELEVANT_SCORE = 0.3  # the fifth document's lowest score of a relevant result
+__all__ = [
+    "NOTHING_FOUND",
+    "AgentResponse",
+    "ChunkMetadata",
+    "PageCitation",
+    "RetrievalContext",
+    "RetrievalResult",
+    "RetrievedPassage",
+    "agent_response",
+    "answer_or_error",
+    "build_prompt",
+    "failed_response",
+    "format_for_agent",
+    "format_sources_footer",
+    "format_tool_response",
+    "format_with_sources",
+    "retrieval_context",
+    "retrieval_result",
+]
+PROMPT = """
+You are an expert assistant for {book}.
 
+RULES:
+1. ONLY answer using the CONTEXT provided below
+2. If the answer is not in the CONTEXT, say "I couldn't find that information in the book"
+3. ALWAYS cite your sources using [Source: Page Title] format
+4. Be concise and accurate
 
-def format_for_agent(hits: Sequence[Hit]) -> str:
-    """Retrieved passages as plain text for a model."""
-    if not hits:
-        return NOTHING_FOUND
-    lines: list[str] = []
-    for number, hit in enumerate(hits, start=1):
-        lines += [f"[{number}] Source: {hit.chunk.url}", f"    Score: {hit.similarity:.2f}"]
-        lines += [f"    Content: {hit.chunk.text}", ""]
-    return "\n".join(lines)
+CONTEXT:
+{passages}
 
-
-def format_sources_footer(hits: Sequence[Hit]) -> str:
-    """The sources below a text."""
-    return _footer([(hit.chunk.url, hit.similarity) for hit in hits])
+USER QUESTION: {question}
+"""
 
 
 def format_with_sources(reply: Reply) -> str:
     """The reply's text with its sources below."""
-    if not isinstance(reply, Answer):
-        return reply.text
-    return reply.text + _footer([(citation.url, citation.hit.similarity) for citation in reply.citations])
+    return reply.format_with_sources()
 
 
-def _footer(sources: Sequence[tuple[str, float]]) -> str:
-    if not sources:
-        return ""
-    lines = [f"[{number}] {url} (score: {score:.2f})" for number, (url, score) in enumerate(sources, start=1)]
-    return "\n".join(
-        ["", "", "---", "**Sources:**", *lines]
-    )  # without the empty line `---` would make the text a heading
+def build_prompt(context: RetrievalContext, *, book_title: str | None = None) -> str:
+    """The fifth document's prompt for a model without tools. Lectern itself has longer instructions."""
+    passages = "\n\n".join(
+        f"[{number}] {passage.page_title}\n{passage.text}" for number, passage in enumerate(context.chunks, start=1)
+    )
+    book = f"the {book_title} book" if book_title else "this book"
+    return PROMPT.format(book=book, passages=passages, question=context.query)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +97,7 @@ class RetrievalResult:
 
 def retrieval_result(findings: Findings, metrics: ConfidenceMetrics) -> RetrievalResult:
     """The findings of a search as the fourth document's `RetrievalResult`."""
-    scores = tuple(hit.similarity for hit in findings.hits)
+    scores = tuple(hit.relevance for hit in findings.hits)
     return RetrievalResult(
         chunks=tuple(hit.chunk.text for hit in findings.hits),
         scores=scores,
@@ -113,10 +138,19 @@ class AgentResponse:
     total_time_ms: float
     confidence: Literal["high", "low", "none"]
     has_relevant_results: bool
+    created_at: str
     error: str | None = None
 
 
-def agent_response(reply: Reply) -> AgentResponse:
+async def answer_or_error(reply: Awaitable[Reply], query: str) -> AgentResponse:
+    """The fifth document's `AgentResponse` of a question, whatever happens: a failure is in its `error`."""
+    try:
+        return agent_response(await reply)
+    except LecternError as exc:
+        return failed_response(query, str(exc))
+
+
+def agent_response(reply: Reply, *, min_relevance_score: float = MIN_RELEVANCE_SCORE) -> AgentResponse:
     """The reply as the fifth document's `AgentResponse`; the text names pages as `[Source: Page Title]`."""
     account, metrics = reply.account, reply.account.metrics
     citations: tuple[Citation, ...] = reply.citations if isinstance(reply, Answer) else ()
@@ -125,7 +159,7 @@ def agent_response(reply: Reply) -> AgentResponse:
     return AgentResponse(
         answer=_with_page_titles(reply.text, citations),
         citations=tuple(
-            PageCitation(page_title=page.page_title, page_url=page.url.partition("#")[0], module_name=page.module)
+            PageCitation(page_title=page.page_title, page_url=page.page_url, module_name=page.module_name)
             for page in pages.values()
         ),
         query=account.question,
@@ -133,7 +167,8 @@ def agent_response(reply: Reply) -> AgentResponse:
         generation_time_ms=account.timings.generation_time_ms,
         total_time_ms=account.timings.total_time_ms,
         confidence="none" if no_hits else "high" if metrics.confidence_level in {"high", "medium"} else "low",
-        has_relevant_results=metrics.max_similarity >= MIN_RELEVANT_SCORE,
+        has_relevant_results=metrics.max_similarity >= min_relevance_score,
+        created_at=account.created_at,
     )
 
 
@@ -148,6 +183,7 @@ def failed_response(query: str, error: str) -> AgentResponse:
         total_time_ms=0.0,
         confidence="none",
         has_relevant_results=False,
+        created_at=utc_now(),
         error=error,
     )
 

@@ -32,7 +32,7 @@ _TOKEN = re.compile(
     r"|(?P<word>\w+(?:'[a-z]{1,3}(?!\w))?)"
 )
 _CAMEL = re.compile(r"[a-z][A-Z]|^[A-Z]{2,}|[A-Za-z]\d|\d[A-Za-z]")
-_KEY_WORD = re.compile(r"[\w./-]+")
+_ABBREVIATIONS = ("e.g", "i.e", "E.g", "I.e")  # no names
 _CLAUSE_STARTS = frozenset("while whereas but because which although and or if when unless".split())
 
 
@@ -151,6 +151,8 @@ def _words(text: str, quantities: Sequence[Quantity]) -> Iterator[Word]:
 
 def _read(match: re.Match[str], *, first: bool) -> tuple[str, str, WordKind]:
     coded = match["code"] or match["path"] or match["dotted"]
+    if coded in _ABBREVIATIONS:
+        return (coded, coded, "function")
     if coded:
         name = coded.strip().lower().rstrip("()")
         return (name, name, "name")

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import pairwise
 
 from lectern.grounding.claims import Claim, Word, clauses_of
-from lectern.text.quantities import Quantity, measures, rivals, same
+from lectern.text.quantities import Quantity, measures, ranks_of, rivals, same
 
 MAX_WORDS = 120  # words of a sentence that are compared: comparing two orders takes quadratic time
 MAX_EVIDENCE = 3  # units that a sentence is compared with
@@ -24,6 +25,7 @@ NEGATION_REACH = 6  # words after a negation that it may be about
 MIN_CODE_NAME = 3  # letters of a name that is searched inside longer names: `ros2` in `ros2 run`
 MAX_MISSING, MAX_LENGTH = 8, 40  # words; more count the same
 MIN_CLAUSE_CONTENT = 2  # content words of a clause that is looked for by itself
+MAX_PERCENT_ERROR = 0.5  # of a percentage that was calculated
 
 NEGATORS = frozenset(
     """not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely instead non nicht kein
@@ -198,7 +200,18 @@ def copied(c: Comparison) -> float:
 def number_missing(c: Comparison) -> float:
     """How many numbers of the sentence no unit has."""
     stated = [quantity for unit in c.units for quantity in unit.quantities]
-    return _count(sum(quantity.hard and not _contains(quantity, stated) for quantity in c.sentence.quantities))
+    numbers = c.sentence.quantities
+    missing = (number for number in numbers if number.hard and not _contains(number, stated))
+    return _count(sum(not _is_share(number, numbers, stated) for number in missing))
+
+
+def _is_share(percentage: Quantity, numbers: Sequence[Quantity], stated: Sequence[Quantity]) -> bool:
+    """Whether a percentage is that of two numbers of the same sentence that the units have: `19 of 20, or 95 %`."""
+    if percentage.kind != "%":
+        return False
+    known = [number.raw for number in numbers if not number.kind and _contains(number, stated)]
+    shares = [100 * part / whole for part, whole in pairwise(known) if whole]
+    return any(abs(share - percentage.value) <= MAX_PERCENT_ERROR for share in shares)
 
 
 def number_rival(c: Comparison) -> float:
@@ -216,6 +229,13 @@ def _other_number(clause: Claim, piece: Claim | None) -> bool:
     if not numbers or piece is None or not piece.quantities:
         return False
     return not any(_contains(quantity, piece.quantities) for quantity in numbers)
+
+
+def rank_rival(c: Comparison) -> float:
+    """1 if an ordinal or fraction of the sentence differs from the evidence's for the same thing: `second order`."""
+    stated = {rank for unit in c.units for rank in ranks_of(unit.text)}
+    evidence = {(kind, noun) for unit in c.consulted for kind, noun, _ in ranks_of(unit.text)}
+    return float(any(rank not in stated and rank[:2] in evidence for rank in ranks_of(c.sentence.text)))
 
 
 def unit_rival(c: Comparison) -> float:
@@ -260,6 +280,20 @@ def name_missing(c: Comparison) -> float:
 
 def _names(words: Sequence[Word]) -> list[Word]:
     return [word for word in words if word.kind == "name"]
+
+
+def name_swapped(c: Comparison) -> float:
+    """1 if a copy has another name where the best unit has one: `K_i` for `K_d`. A name for a pronoun is none."""
+    sentence_words, unit_words = c.sentence.words[:MAX_WORDS], c.best.words[: 2 * MAX_WORDS]
+    matcher = SequenceMatcher(
+        None, [word.stem for word in sentence_words], [word.stem for word in unit_words], autojunk=False
+    )
+    for tag, start, end, unit_start, unit_end in matcher.get_opcodes():
+        if tag != "replace" or not _names(unit_words[unit_start:unit_end]):
+            continue
+        if any(not has(c.best, name) for name in _names(sentence_words[start:end])):
+            return 1.0
+    return 0.0
 
 
 # Negation
@@ -341,8 +375,10 @@ SIGNALS: tuple[Callable[[Comparison], float], ...] = (
     number_missing,
     number_rival,
     number_unbound,
+    rank_rival,
     unit_rival,
     name_missing,
+    name_swapped,
     negation_differs,
 )
 

@@ -26,6 +26,8 @@ Send = Callable[[Sequence[str]], Awaitable[NumberedVectors]]
 Sleep = Callable[[float], Awaitable[None]]
 Progress = Callable[[int, int], None]  # texts done, texts in all
 
+PROBE = "dimensions"  # the text whose vector shows how long a model's vectors are
+
 # The index stores single precision: the squares of shorter or longer vectors would be zero or infinite.
 MIN_VECTOR_LENGTH, MAX_VECTOR_LENGTH = 1e-6, 1e6
 
@@ -72,7 +74,7 @@ class BatchEmbedding:
     """Embeds texts within the limits of one provider."""
 
     provider: str
-    dimensions: int
+    dimensions: int | None  # None: not known yet, any length is taken
     max_texts: int  # of a request
     max_bytes: int  # of a request, as UTF-8
     options: BatchOptions
@@ -163,17 +165,17 @@ def in_order(provider: str, numbered: NumberedVectors, count: int) -> list[objec
     return [by_position[position] for position in range(count)]
 
 
-def check_vectors(provider: str, vectors: Sequence[object], *, count: int, dimensions: int) -> list[Vector]:
+def check_vectors(provider: str, vectors: Sequence[object], *, count: int, dimensions: int | None) -> list[Vector]:
     """The vectors, if the index can store all of them: right in number and length, finite, not zero."""
     if len(vectors) != count:
         raise ProviderError(provider, f"gave {len(vectors)} vectors for {count} texts; none was used")
     return [_check_vector(provider, vector, dimensions) for vector in vectors]
 
 
-def _check_vector(provider: str, vector: object, dimensions: int) -> Vector:
+def _check_vector(provider: str, vector: object, dimensions: int | None) -> Vector:
     if not isinstance(vector, list) or not {*map(type, vector)} <= {float, int}:
         raise ProviderError(provider, "gave a vector that is no list of numbers; no vector was used")
-    if len(vector) != dimensions:
+    if dimensions is not None and len(vector) != dimensions:
         raise ProviderError(
             provider, f"gave a vector of {len(vector)} numbers instead of {dimensions}; check the model's name"
         )

@@ -8,6 +8,7 @@ A question that needs several windows gets one vector, the mean of theirs, so th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 
@@ -18,7 +19,7 @@ from cohere.core.parse_error import ParsingError
 
 from lectern.domain.chunks import Vector
 from lectern.domain.errors import ProviderError, ProviderTimeout
-from lectern.models.batching import BatchEmbedding, BatchOptions, NumberedVectors
+from lectern.models.batching import PROBE, BatchEmbedding, BatchOptions, NumberedVectors
 from lectern.models.provider_errors import UNREADABLE, check_base_url, check_key, status_error, unreadable_answer
 from lectern.models.windows import passages, split_to_fit, token_pieces
 from lectern.ports.index import Purpose
@@ -45,7 +46,7 @@ class CohereEmbedder:
         *,
         base_url: str = BASE_URL,
         model: str = MODEL,
-        dimensions: int = DIMENSIONS,
+        dimensions: int | None = None,
         options: BatchOptions | None = None,
     ) -> None:
         options = options or BatchOptions()
@@ -58,8 +59,9 @@ class CohereEmbedder:
             max_retries=0,  # the retries of `BatchEmbedding` would multiply with the SDK's
         )
         self._model = model
+        known = DIMENSIONS if model == MODEL else None
         self._batches = BatchEmbedding(
-            provider=PROVIDER, dimensions=dimensions, max_texts=MAX_TEXTS, max_bytes=MAX_BYTES, options=options
+            provider=PROVIDER, dimensions=dimensions or known, max_texts=MAX_TEXTS, max_bytes=MAX_BYTES, options=options
         )
 
     @property
@@ -69,8 +71,16 @@ class CohereEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """The length of every vector."""
+        """The length of every vector; `ask_dimensions` comes first if the model is not the default one."""
+        if self._batches.dimensions is None:
+            raise RuntimeError(f"the dimensions of {self._model!r} were not asked for")
         return self._batches.dimensions
+
+    async def ask_dimensions(self) -> None:
+        """Ask the provider once how long the model's vectors are, if that is not known."""
+        if self._batches.dimensions is None:
+            [vector] = await self.embed([PROBE], purpose="question")
+            self._batches = replace(self._batches, dimensions=len(vector))
 
     @property
     def languages(self) -> frozenset[str] | None:

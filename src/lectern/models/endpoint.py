@@ -5,6 +5,7 @@ requests and reads the answers. What is in between is decided here.
   the call is repeated.
 - An answer that did not come to its end is an error, or is marked as cut, whole or streamed. The SDK would take most of
   them for an empty answer.
+- A whole answer where a stream was asked for is an answer: some endpoints cannot stream.
 """
 
 from __future__ import annotations
@@ -12,33 +13,35 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Literal, cast
-from urllib.parse import urlsplit
+from typing import Any, Literal, TypeVar, cast
 
 from agents import Model, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from openai import APIStatusError, AsyncOpenAI, AsyncStream, NotGiven, Omit, OpenAIError
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai.types.responses import Response, ResponseCompletedEvent, ResponseStreamEvent
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseStreamEvent, ResponseTextDeltaEvent
 
 from lectern.domain.errors import ProviderError, ToolsUnknown
 from lectern.domain.replies import CutReason
 from lectern.models.provider_errors import (
+    BASE_URL,
     KEY_NAME,
     PROVIDER,
+    SERVER_ERROR,
     UNREADABLE,
     URL_NAME,
     check_base_url,
     check_key,
     error_in_answer,
+    errors_of,
     sdk_error,
     unreadable_answer,
 )
 
 Api = Literal["chat", "responses"]
-BASE_URL = "https://api.openai.com/v1"
 MAX_RETRIES = 2  # of a call, by the SDK, which honours Retry-After
 PATHS: dict[Api, str] = {"chat": "/chat/completions", "responses": "/responses"}
 NEEDED = ("model", "messages", "input", "instructions", "stream")
@@ -64,10 +67,21 @@ CUT_REASONS: dict[str, CutReason] = {
 }
 FAILED_REASONS = ("error", "failed", "cancelled")
 PAIRS_TO_JUDGE = 4  # of equal pieces, after which it is plain that all come twice
-MIN_DISTINCT_PAIRS = 2  # an answer may be "ha ha ha ha"
+MIN_DISTINCT_PAIRS = 2  # with letters; an answer may be "ha ha ha ha"
+MIN_DOUBLED_WORDS = 4  # of one piece that came twice
 
-_TOOL_WORDS = re.compile(r"\btools?\b|tool[_ -]|function[_ -]call", re.IGNORECASE)
+# what errors call a parameter that they do not name
+_OTHER_NAMES = {
+    "tools": re.compile(r"\btools?\b|tool[_ -]|function[_ -]call", re.IGNORECASE),
+    "response_format": re.compile(r"json[_ -]?schema|structured[_ -]output", re.IGNORECASE),
+    "text": re.compile(r"json[_ -]?schema|structured[_ -]output", re.IGNORECASE),
+}
+_TOOLS_UNSUPPORTED = re.compile(r"\btools?\b[^.\"]{0,60}\b(?:requires?|unsupported|not support)", re.IGNORECASE)
+_ROLES = re.compile(
+    r"\broles? must alternate\b|\b(?:unknown|invalid|unexpected|unsupported)\b.{0,20}\brole", re.IGNORECASE
+)
 log = logging.getLogger("lectern.models")
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,11 +100,6 @@ def client(api_key: str, base_url: str | None, timeout: float) -> AsyncOpenAI:
         timeout=timeout,
         max_retries=MAX_RETRIES,
     )
-
-
-def is_openai(base_url: str | None) -> bool:
-    """Whether the endpoint is OpenAI's own."""
-    return urlsplit(base_url or BASE_URL).hostname == urlsplit(BASE_URL).hostname
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +130,25 @@ class _Calls:
         self.responses = SimpleNamespace(create=self._create_response)
 
     async def _create_completion(self, **arguments: object) -> ChatCompletion | AsyncIterator[ChatCompletionChunk]:
-        answer = await self._send("chat", request_body(arguments))
-        if isinstance(answer, AsyncStream):
-            return _watch_chunks(cast("_ChunkStream", answer), self._ending)
-        return check_completion(answer, self._ending)
+        with errors_of(str(self.base_url)):
+            answer = await self._send("chat", request_body(arguments))
+            if isinstance(answer, AsyncStream):
+                return self._named(_watch_chunks(cast("_ChunkStream", answer), self._ending))
+            return check_completion(answer, self._ending)
 
     async def _create_response(self, **arguments: object) -> Response | AsyncIterator[ResponseStreamEvent]:
-        answer = await self._send("responses", request_body(arguments))
-        if isinstance(answer, AsyncStream):
-            return _watch_events(answer, self._ending)
-        return check_response(answer, self._ending)
+        with errors_of(str(self.base_url)):
+            answer = await self._send("responses", request_body(arguments))
+            if isinstance(answer, AsyncStream):
+                return self._named(_watch_events(answer, self._ending))
+            return check_response(answer, self._ending)
+
+    async def _named(self, events: AsyncGenerator[T, None]) -> AsyncIterator[T]:
+        """The events of a stream; its errors name the endpoint."""
+        with errors_of(str(self.base_url)):
+            async with aclosing(events):
+                async for event in events:
+                    yield event
 
     async def _send(self, api: Api, body: dict[str, Any]) -> object:
         """The answer to a request, repeated without each parameter that the endpoint refuses."""
@@ -178,8 +196,21 @@ def request_body(arguments: Mapping[str, Any]) -> dict[str, Any]:
     }
     for name in ("messages", "input"):
         if isinstance(items := body.get(name), list):
-            body[name] = [_with_json_arguments(item) for item in items]
+            body[name] = decodable([_with_json_arguments(item) for item in items])
     return body
+
+
+def decodable(value: T) -> T:
+    """A JSON value with a question mark for every half of a character, which an endpoint may send and nobody can
+    encode: the next call, a search and the database would fail."""
+    cleaned: Any = value
+    if isinstance(value, str):
+        cleaned = value.encode("utf-8", "replace").decode()
+    elif isinstance(value, list):
+        cleaned = [decodable(item) for item in value]
+    elif isinstance(value, dict):
+        cleaned = {name: decodable(item) for name, item in value.items()}
+    return cast("T", cleaned)
 
 
 def _with_json_arguments(item: dict[str, Any]) -> dict[str, Any]:
@@ -203,6 +234,8 @@ def _json_object(arguments: str) -> str:
 
 def refused_parameter(exc: APIStatusError, body: Mapping[str, Any]) -> str | None:
     """The parameter of a request that this error is about, if it is one that can be left out."""
+    if _refuses_tools(exc, body):
+        return "tools"
     if exc.status_code not in REFUSING_STATUSES:
         return None
     names = [name for name in OPTIONAL if name in body]
@@ -213,7 +246,18 @@ def refused_parameter(exc: APIStatusError, body: Mapping[str, Any]) -> str | Non
     for name in names:
         if re.search(rf"(?<![a-z_]){name}(?![a-z_])", text):
             return name
-    return "tools" if "tools" in names and _TOOL_WORDS.search(text) else None
+    return next((name for name, words in _OTHER_NAMES.items() if name in names and words.search(text)), None)
+
+
+def _refuses_tools(exc: APIStatusError, body: Mapping[str, Any]) -> bool:
+    """Whether a server fails because of the tools (llama.cpp without `--jinja`), or a template of its model knows no
+    messages of tools."""
+    text = _text_of(exc)
+    if "tools" in body and exc.status_code >= SERVER_ERROR and _TOOLS_UNSUPPORTED.search(text):
+        return True
+    messages = body.get("messages") or ()
+    has_tool_messages = any(message.get("role") == "tool" for message in messages)
+    return exc.status_code in (*REFUSING_STATUSES, SERVER_ERROR) and has_tool_messages and bool(_ROLES.search(text))
 
 
 def _text_of(exc: APIStatusError) -> str:
@@ -268,10 +312,11 @@ def _end(reason: str | None, text: str | None, calls: Sequence[object] | None, e
     if calls:
         raise ProviderError(PROVIDER, "cut off a call of a tool; raise LECTERN_MAX_TOKENS, or ask again")
     if not (text or "").strip():
-        raise _cut_before_text(ending.cut)
+        raise cut_before_text(ending.cut)
 
 
-def _cut_before_text(reason: CutReason) -> ProviderError:
+def cut_before_text(reason: CutReason) -> ProviderError:
+    """The error of an answer that was cut off before its first word."""
     if reason == "length":
         return ProviderError(
             PROVIDER, "used up its tokens before it wrote a word; raise LECTERN_MAX_TOKENS, or choose another model"
@@ -296,14 +341,18 @@ class _ChunkStream(AsyncStream[ChatCompletionChunk]):
             yield event
 
 
-async def _watch_chunks(stream: _ChunkStream, ending: Ending) -> AsyncIterator[ChatCompletionChunk]:
+async def _watch_chunks(stream: _ChunkStream, ending: Ending) -> AsyncGenerator[ChatCompletionChunk, None]:
     """The chunks of a streamed answer; an error if it does not come to its end."""
     pieces = _Pieces()
     reason: str | None = None
     calls: list[object] = []
     async with stream:
-        await _check_body(stream)
+        if "choices" in (body := await _json_body(stream)):
+            yield _as_chunk(check_completion(ChatCompletion.construct(**body), ending))
+            return
         async for chunk in _provider_errors(stream):
+            if _is_error(chunk):
+                raise error_in_answer(chunk)
             for choice in (getattr(chunk, "choices", None) or ())[:1]:
                 reason = getattr(choice, "finish_reason", None) or reason
                 pieces.add(getattr(choice.delta, "content", None))
@@ -317,12 +366,17 @@ async def _watch_chunks(stream: _ChunkStream, ending: Ending) -> AsyncIterator[C
     _end(reason, pieces.text, calls, ending)
 
 
-async def _watch_events(stream: AsyncStream[ResponseStreamEvent], ending: Ending) -> AsyncIterator[ResponseStreamEvent]:
+async def _watch_events(
+    stream: AsyncStream[ResponseStreamEvent], ending: Ending
+) -> AsyncGenerator[ResponseStreamEvent, None]:
     """The events of a streamed answer; an error if it does not come to its end."""
     pieces = _Pieces()
     event: Any = None
     async with stream:
-        await _check_body(stream)
+        if "output" in (body := await _json_body(stream)):
+            for whole_event in _as_events(check_response(Response.construct(**body), ending)):
+                yield whole_event
+            return
         async for event in _provider_errors(stream):
             if event.type == "response.output_text.delta":
                 pieces.add(event.delta)
@@ -339,17 +393,46 @@ async def _watch_events(stream: AsyncStream[ResponseStreamEvent], ending: Ending
     raise _no_answer() if event is None else _broken_off()
 
 
-async def _check_body(stream: AsyncStream[Any]) -> None:
-    """Raise the error that came as a JSON body where a stream was asked for. Any other body can still be read as a
-    stream: some servers send one under the wrong content type."""
+async def _json_body(stream: AsyncStream[Any]) -> dict[str, Any]:
+    """The JSON object that came where a stream was asked for, or an empty one; an error object is raised. Any other
+    body can still be read as a stream: some servers send one under the wrong content type."""
     if "json" not in stream.response.headers.get("content-type", ""):
-        return
+        return {}
     try:
         body = json.loads(await stream.response.aread())
     except Exception:  # noqa: BLE001  # of the HTTP library, or no JSON: reading the stream will tell
-        return
-    if isinstance(body, dict) and body.get("error"):
+        return {}
+    if not isinstance(body, dict):
+        return {}
+    if body.get("error"):
         raise error_in_answer(body["error"])
+    return body
+
+
+def _as_chunk(answer: ChatCompletion) -> ChatCompletionChunk:
+    """A whole answer as the only chunk of a stream."""
+    body = answer.model_dump(warnings=False)  # a server may leave fields out
+    for choice in body["choices"]:
+        delta = choice["delta"] = choice.pop("message")
+        delta["tool_calls"] = [
+            {**call, "index": place} for place, call in enumerate(delta.get("tool_calls") or ())
+        ] or None
+    return ChatCompletionChunk.construct(**{**body, "object": "chat.completion.chunk"})
+
+
+def _as_events(response: Response) -> Iterator[ResponseStreamEvent]:
+    """A whole answer as the events of a stream."""
+    if response.output_text:
+        yield ResponseTextDeltaEvent.construct(
+            type="response.output_text.delta",
+            delta=response.output_text,
+            item_id="",
+            output_index=0,
+            content_index=0,
+            logprobs=[],
+            sequence_number=0,
+        )
+    yield ResponseCompletedEvent.construct(type="response.completed", response=response, sequence_number=1)
 
 
 async def _provider_errors(stream: AsyncStream[Any]) -> AsyncIterator[Any]:
@@ -361,6 +444,13 @@ async def _provider_errors(stream: AsyncStream[Any]) -> AsyncIterator[Any]:
         raise sdk_error(exc) from None  # the SDK's own texts may quote the key
     except UNREADABLE as exc:
         raise unreadable_answer(PROVIDER, exc) from None
+
+
+def _is_error(chunk: object) -> bool:
+    """Whether an endpoint sent an error in place of a chunk, and did not call it `error`."""
+    if getattr(chunk, "choices", None) is not None:
+        return False
+    return getattr(chunk, "object", None) == "error" or any(hasattr(chunk, name) for name in ("detail", "message"))
 
 
 def _broken_off() -> ProviderError:
@@ -386,9 +476,11 @@ class _Pieces:
                 self.check()
 
     def check(self) -> None:
-        """An error if every piece came twice."""
+        """An error if every piece came twice. Pieces without letters may do so by chance: `1100`."""
         first, second = self._pieces[::2], self._pieces[1::2]
-        if first == second and len(set(first)) >= MIN_DISTINCT_PAIRS:
+        words = {piece for piece in first if any(map(str.isalpha, piece))}
+        is_long = any(len(piece.split()) >= MIN_DOUBLED_WORDS for piece in words)
+        if first == second and (len(words) >= MIN_DISTINCT_PAIRS or is_long):
             raise ProviderError(
                 PROVIDER, f"sent every piece of its answer twice; ask again, and check the proxy at {URL_NAME}"
             )

@@ -14,7 +14,8 @@ from openai import OpenAIError
 
 from lectern.domain.errors import LecternError, ProviderTimeout, ToolsUnknown
 from lectern.models.endpoint import Ending, Endpoint
-from lectern.models.provider_errors import PROVIDER, UNREADABLE, sdk_error, unreadable_answer
+from lectern.models.provider_errors import PROVIDER, UNREADABLE, errors_of, name_endpoint, sdk_error, unreadable_answer
+from lectern.text.markers import renumbered
 
 CheckName = Literal["model list", "model answer", "model markers", "model stream", "model tools"]
 Severity = Literal["ok", "note", "problem"]
@@ -42,7 +43,7 @@ async def check_endpoint(endpoint: Endpoint) -> AsyncIterator[EndpointCheck]:
     yield await _check_list(endpoint)
     ending = Ending()
     try:
-        text = await _within_limits(_answer(endpoint, ending))
+        text = await _within_limits(endpoint, _answer(endpoint, ending))
     except LecternError as exc:
         yield EndpointCheck(name="model answer", severity="problem", detail=str(exc))
         return
@@ -55,14 +56,14 @@ async def check_endpoint(endpoint: Endpoint) -> AsyncIterator[EndpointCheck]:
 async def _check_list(endpoint: Endpoint) -> EndpointCheck:
     """Whether GET /models names the model. Never a problem by itself: gateways take names that they do not list."""
     try:
-        answer: Any = await _within_limits(endpoint.client.get("/models", cast_to=object))
+        answer: Any = await _within_limits(endpoint, endpoint.client.get("/models", cast_to=object))
         names = [str(row["id"]) for row in answer["data"]]
     except LecternError as exc:
         return EndpointCheck(name="model list", severity="note", detail=str(exc))
     except (OpenAIError, KeyError, *UNREADABLE) as exc:
         detail = "the endpoint lists no models"
         if isinstance(exc, OpenAIError) and getattr(exc, "status_code", None) not in NO_LIST_STATUSES:
-            detail = str(sdk_error(exc))
+            detail = str(name_endpoint(sdk_error(exc), str(endpoint.client.base_url)))
         return EndpointCheck(name="model list", severity="note", detail=detail)
     if endpoint.model in names:
         return EndpointCheck(name="model list", severity="ok", detail=f"{endpoint.model} is listed")
@@ -80,7 +81,7 @@ def _answer_check(text: str, ending: Ending) -> EndpointCheck:
 
 
 def _marker_check(text: str) -> EndpointCheck:
-    if "[1]" in text:
+    if "[1]" in renumbered(text, lambda number: number):  # in any form that is read
         return EndpointCheck(name="model markers", severity="ok", detail="the model cites with [1] when asked to")
     detail = "the model did not end its sentence with [1], so its answers will cite little; a larger model does better"
     return EndpointCheck(name="model markers", severity="note", detail=detail)
@@ -88,7 +89,7 @@ def _marker_check(text: str) -> EndpointCheck:
 
 async def _check_stream(endpoint: Endpoint) -> EndpointCheck:
     try:
-        pieces = await _within_limits(_streamed(endpoint))
+        pieces = await _within_limits(endpoint, _streamed(endpoint))
     except LecternError as exc:
         return EndpointCheck(name="model stream", severity="problem", detail=str(exc))
     if pieces > 1:
@@ -100,7 +101,7 @@ async def _check_stream(endpoint: Endpoint) -> EndpointCheck:
 async def _check_tools(endpoint: Endpoint) -> EndpointCheck:
     without = "answers rest on the first search alone"
     try:
-        names = await _within_limits(_called(endpoint))
+        names = await _within_limits(endpoint, _called(endpoint))
     except ToolsUnknown:
         detail = f"the endpoint refuses tools for this model, so {without}; vLLM needs --enable-auto-tool-choice"
         return EndpointCheck(name="model tools", severity="note", detail=detail)
@@ -112,16 +113,17 @@ async def _check_tools(endpoint: Endpoint) -> EndpointCheck:
     return EndpointCheck(name="model tools", severity="note", detail=detail)
 
 
-async def _within_limits(call: Any) -> Any:  # noqa: ANN401  # whatever the call gives
-    """The result of a call, within the limit of time."""
-    try:
-        async with asyncio.timeout(MAX_SECONDS):
-            return await call
-    except TimeoutError:
-        detail = f"did not answer within {MAX_SECONDS:g} s; is the model still loading?"
-        raise ProviderTimeout(PROVIDER, detail) from None
-    except AgentsException as exc:
-        raise unreadable_answer(PROVIDER, exc) from None
+async def _within_limits(endpoint: Endpoint, call: Any) -> Any:  # noqa: ANN401  # whatever the call gives
+    """The result of a call, within the limit of time; an error names the endpoint."""
+    with errors_of(str(endpoint.client.base_url)):
+        try:
+            async with asyncio.timeout(MAX_SECONDS):
+                return await call
+        except TimeoutError:
+            detail = f"did not answer within {MAX_SECONDS:g} s; is the model still loading?"
+            raise ProviderTimeout(PROVIDER, detail) from None
+        except AgentsException as exc:
+            raise unreadable_answer(PROVIDER, exc) from None
 
 
 async def _answer(endpoint: Endpoint, ending: Ending) -> str:

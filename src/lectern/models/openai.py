@@ -7,12 +7,14 @@ and no tokenizer has to be downloaded. A chunk is nearly always one window.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from openai import AsyncOpenAI, OpenAIError
 
 from lectern.domain.chunks import Vector
-from lectern.models.batching import BatchEmbedding, BatchOptions, NumberedVectors
+from lectern.models.batching import PROBE, BatchEmbedding, BatchOptions, NumberedVectors
 from lectern.models.provider_errors import (
+    BASE_URL,
     KEY_NAME,
     PROVIDER,
     UNREADABLE,
@@ -27,7 +29,6 @@ from lectern.ports.index import Purpose
 
 MODEL = "text-embedding-3-small"
 DIMENSIONS = 1536
-BASE_URL = "https://api.openai.com/v1"
 
 WINDOW_BYTES = 8_000  # the model reads 8,191 tokens
 MAX_TEXTS = 2_048  # of a request
@@ -43,7 +44,7 @@ class OpenAIEmbedder:
         *,
         base_url: str = BASE_URL,
         model: str = MODEL,
-        dimensions: int = DIMENSIONS,
+        dimensions: int | None = None,
         options: BatchOptions | None = None,
     ) -> None:
         options = options or BatchOptions()
@@ -54,8 +55,9 @@ class OpenAIEmbedder:
             max_retries=0,  # the retries of `BatchEmbedding` would multiply with the SDK's
         )
         self._model = model
+        known = DIMENSIONS if model == MODEL else None
         self._batches = BatchEmbedding(
-            provider=PROVIDER, dimensions=dimensions, max_texts=MAX_TEXTS, max_bytes=MAX_BYTES, options=options
+            provider=PROVIDER, dimensions=dimensions or known, max_texts=MAX_TEXTS, max_bytes=MAX_BYTES, options=options
         )
 
     @property
@@ -65,8 +67,16 @@ class OpenAIEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """The length of every vector."""
+        """The length of every vector; `ask_dimensions` comes first if the model is not the default one."""
+        if self._batches.dimensions is None:
+            raise RuntimeError(f"the dimensions of {self._model!r} were not asked for")
         return self._batches.dimensions
+
+    async def ask_dimensions(self) -> None:
+        """Ask the provider once how long the model's vectors are, if that is not known."""
+        if self._batches.dimensions is None:
+            [vector] = await self.embed([PROBE], purpose="question")
+            self._batches = replace(self._batches, dimensions=len(vector))
 
     @property
     def languages(self) -> frozenset[str] | None:

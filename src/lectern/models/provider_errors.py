@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
@@ -35,6 +35,7 @@ CODE_STATUSES = {  # of error objects inside an answer
     "model_not_found": 404,
 }
 PROVIDER = "openai"
+BASE_URL = "https://api.openai.com/v1"
 KEY_NAME, URL_NAME = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
@@ -105,6 +106,28 @@ def check_base_url(url: str, url_name: str) -> str:
     if not no_secret:
         raise ConfigError(f"{url_name} must hold no user, password or query; the key goes into its own setting")
     return url
+
+
+def is_openai(base_url: str | None) -> bool:
+    """Whether an endpoint is OpenAI's own."""
+    return urlsplit(base_url or BASE_URL).hostname == urlsplit(BASE_URL).hostname
+
+
+@contextmanager
+def errors_of(base_url: str) -> Iterator[None]:
+    """Errors of this block name the endpoint by its host, unless it is OpenAI's own."""
+    try:
+        yield
+    except ProviderError as exc:
+        name_endpoint(exc, base_url)
+        raise
+
+
+def name_endpoint(error: ProviderError, base_url: str) -> ProviderError:
+    """The error, which names the endpoint by its host, unless it is OpenAI's own."""
+    if error.provider == PROVIDER and not is_openai(base_url):
+        error.rename(urlsplit(base_url).netloc)
+    return error
 
 
 def sdk_error(exc: OpenAIError) -> ProviderError:

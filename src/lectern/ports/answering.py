@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
-from lectern.domain.replies import CutReason, Exchange, Judgement
+from lectern.domain.replies import CutReason, Exchange, Judgement, ToolUse
 
 
 class Entailment(Protocol):
@@ -68,8 +68,11 @@ class ConfidencePolicy(Protocol):
     """How well the evidence covers a question, and whether it is enough to answer."""
 
     @property
-    def floor(self) -> float | None:
-        """The cosine below which a hit is noise, if the policy has one."""
+    def floor(self) -> float:
+        """The relevance below which a hit is noise."""
+
+    def relevance(self, cosine: float) -> float:
+        """The cosine on the scale that means the same for every embedder."""
 
     def ceiling(self, level: ConfidenceLevel) -> float:
         """The highest confidence of a level."""
@@ -91,6 +94,9 @@ class Desk(Protocol):
 
     async def outline(self) -> str:
         """The book's table of contents."""
+
+    def record(self, use: ToolUse) -> None:
+        """Keep a call of a tool with the turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +130,10 @@ class Answerer(Protocol):
     @property
     def model(self) -> str:
         """The model's name in a reply."""
+
+    @property
+    def instructions(self) -> str:
+        """The system message of a run; an answer must not repeat it to a reader."""
 
     def write(self, task: Assignment) -> AsyncIterator[str | Cut | Usage]:
         """An answer with `[n]` markers, unchecked, in pieces of any size; `Cut` if the provider ended it early; then

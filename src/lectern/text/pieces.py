@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Literal
 
 from lectern.text.blocks import CACHED_PASSAGES, Block, Line, blocks_of
@@ -21,11 +22,21 @@ from lectern.text.plain import plain
 from lectern.text.words import words_of
 
 MIN_STATEMENT_WORDS = 3  # a shorter sentence states nothing
+CHARACTERS_OF_WORD = 2  # in scripts without spaces between words; most Chinese words have two
 
 # Signs that end a sentence: before a space, and in scripts without spaces between sentences.
-STOPS, UNSPACED_STOPS = ".!?…", "。！？۔"
+STOPS, UNSPACED_STOPS = ".!?…؟", "。！？۔।॥"
+NO_STATEMENT_ENDS = ("?", ":", "？", "：", "؟")  # of questions and introductions
 CLOSERS = r"[\"'”’)\]*_`]*"  # signs between the stop and the space
-_SENTENCE_GAP = re.compile(rf"(?<=[{STOPS}]){CLOSERS}\s+(?=[\"'“‘(\[*_`]*[A-Z0-9À-ÞА-Я])|(?<=[{UNSPACED_STOPS}])\s*")
+_PICTURES = "[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff\u200d\ufe0f]"  # `⚠️ It needs`
+_OPENERS = rf"(?:{_PICTURES}{{1,8}}\s?)?[\"'“‘(\[*_]*"  # signs between the space and the first word
+_SENTENCE_GAP = re.compile(  # code begins a sentence in any case: `rqt` shows it
+    rf"(?<=[{STOPS}]){CLOSERS}\s+(?={_OPENERS}(?:(?P<first>[^\W_])|`[^\s`]))|(?<=[{UNSPACED_STOPS}])\s*"
+)
+_UNSPACED = re.compile(  # Thai and Lao, Burmese, Khmer, Japanese, Chinese
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u3096\u30a1-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
 _SENTENCE_END = re.compile(rf"[{STOPS}{UNSPACED_STOPS}]{CLOSERS}$")
 _ALWAYS_SHORT = (
     "e.g i.e etc vs cf c ca pp Fig Eq No Dr Mr Ms Mrs Prof approx resp al "
@@ -36,6 +47,7 @@ _ABBREVIATION = re.compile(rf"(?:\b(?:{'|'.join(map(re.escape, _ALWAYS_SHORT.spl
 _BEFORE_NUMBER = re.compile(rf"\b(?:{'|'.join(_SHORT_BEFORE_NUMBERS.split())})\.$")
 _MAX_ABBREVIATION = 12  # characters that are searched before a full stop
 _CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)[^`]{1,200}\1(?!`)")  # longer spans are prose between stray backticks
+_BAR_OR_CODE = re.compile(r"`+[^`]*`+|\\.|(?P<bar>\|)")
 _DIGIT_NEXT = re.compile(r"\s*\d")
 PieceKind = Literal["sentence", "item", "row", "code", "heading", "formula", "link"]
 
@@ -62,7 +74,14 @@ def split_sentences(text: str) -> list[str]:
 
 def states(sentence: str) -> bool:
     """Whether a sentence states something: it has enough words, and is no question and no introduction of a list."""
-    return not sentence.endswith(("?", ":")) and len(words_of(sentence)) >= MIN_STATEMENT_WORDS
+    return not sentence.endswith(NO_STATEMENT_ENDS) and count_words(sentence) >= MIN_STATEMENT_WORDS
+
+
+def count_words(text: str) -> int:
+    """The number of words of a text. In scripts without spaces between words they are counted by their characters."""
+    spaced = _UNSPACED.sub(" ", text)
+    unspaced = len(_UNSPACED.findall(text))
+    return len(words_of(spaced)) + -(-unspaced // CHARACTERS_OF_WORD)
 
 
 def ends_sentence(text: str) -> bool:
@@ -86,7 +105,9 @@ def _cuts(text: str) -> Iterator[int]:
         while span is not None and span.end() <= end.start():
             span = next(code, None)
         inside = span is not None and span.start() < end.start()
-        if not inside and not ends_abbreviated(text, end.start()):
+        # letters of scripts without capitals are neither lower nor upper, and may begin a sentence
+        continues = end["first"] is not None and end["first"].islower()
+        if not inside and not continues and not ends_abbreviated(text, end.start()):
             yield end.end()
 
 
@@ -136,7 +157,15 @@ def sentences_of(passage: str) -> list[str]:
 
 def cells_of(row: str) -> str:
     """A row of a table without its outer bars."""
-    return row.strip().removeprefix("|").removesuffix("|").strip()
+    bare = row.strip().removeprefix("|")
+    return (bare if bare.endswith(r"\|") else bare.removesuffix("|")).strip()
+
+
+def split_cells(cells: str) -> list[str]:
+    """The cells of a row without its outer bars. A bar in code or after a backslash is part of its cell."""
+    bars = [match.start() for match in _BAR_OR_CODE.finditer(cells) if match["bar"]]
+    bounds = zip([0, *(bar + 1 for bar in bars)], [*bars, len(cells)], strict=True)
+    return [cells[start:end].replace(r"\|", "|").strip() for start, end in bounds]
 
 
 @dataclass(slots=True)
@@ -229,11 +258,21 @@ Part = tuple[str, int, int]  # a text, and where it begins and ends in the passa
 def _parts(block: Block) -> Iterator[tuple[PieceKind, Part]]:
     """The sentences of a block of prose, and its lines that are only a link or an image."""
     sentence: PieceKind = "item" if block.kind == "item" else "sentence"
-    for is_link, lines in groupby(block.lines, key=_points):
+    for is_link, lines in groupby(_pointing(block.lines), key=itemgetter(0)):
         if is_link:
-            yield from (("link", (line.text, line.start, line.end)) for line in lines)
+            yield from (("link", (line.text, line.start, line.end)) for _, line in lines)
         else:
-            yield from ((sentence, part) for part in _sentences(list(lines)))
+            yield from ((sentence, part) for part in _sentences([line for _, line in lines]))
+
+
+def _pointing(lines: Sequence[Line]) -> Iterator[tuple[bool, Line]]:
+    """Each line, and whether it is only a link or an image. A link in the middle of a wrapped sentence is a part of
+    it."""
+    wrapped = False  # the sentence of the line before goes on
+    for line in lines:
+        is_link = not wrapped and _points(line)
+        wrapped = not is_link and not ends_sentence(line.text) and not line.text.endswith(":")
+        yield is_link, line
 
 
 def _points(line: Line) -> bool:

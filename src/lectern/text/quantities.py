@@ -7,10 +7,12 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from lectern.text.words import FUNCTION_WORDS, stem
 
 RELATIVE_TOLERANCE = 1e-6  # only for rounding in conversions: 2006 and 2007 are different years
+MAX_ROUNDING = 0.05  # of a number after `about`; less where its digits are more exact
 
 _ZERO_TO_NINETEEN = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -23,6 +25,7 @@ _WORDS |= {word: 10.0 * value for value, word in enumerate(_TENS.split(), start=
 _WORDS |= {word: float(value) for value, word in enumerate(_ORDINALS.split()) if word != "second"}  # mostly the unit
 _WORDS |= {"once": 1.0, "twice": 2.0, "half": 0.5}
 _WORDS |= {"dozen": 12.0, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+NUMBER_WORDS = frozenset(_WORDS)
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0}
 # These are often no numbers (`one of them`, `the two`, `once it runs`), so it proves nothing if they are absent.
 _SOFT = frozenset("one two first third zeroth once twice half".split())
@@ -77,15 +80,20 @@ def _units() -> dict[str, tuple[str, float]]:
 UNITS = _units()
 _DIGITS = r"\d{1,3}(?:[,  ]\d{3})++(?!\d)(?:\.\d++)?+|\d++(?:\.\d++)?+(?:[eE][+-]?\d{1,2})?+"
 _POWER = r"(?:\s?[×x·*]\s?10\s?\^?\s?(?P<power>[+-]?\d{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))?"
+_RAISED_POWER = r"(?:\^?(?P<exponent>(?<=\^)[+-]?\d{1,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))?"
 _SMALL = "|".join([*_ZERO_TO_NINETEEN.split(), *(word for word in _ORDINALS.split() if word != "second")])
-_SPELLED = (
-    rf"(?:(?:{'|'.join(_TENS.split())})(?:[ -](?:{_SMALL}))?|{_SMALL}|once|twice|half)(?:[ -](?:{'|'.join(_SCALES)}))*"
-    rf"|(?:{'|'.join(_SCALES)})(?:[ -](?:{'|'.join(_SCALES)}))*"
+_BELOW_HUNDRED = rf"(?:(?:{'|'.join(_TENS.split())})(?:[ -](?:{_SMALL}))?|{_SMALL})"
+_MAGNITUDES = rf"(?:{'|'.join(_SCALES)})(?:[ -](?:{'|'.join(_SCALES)}))*"
+_SPELLED = (  # `one hundred and twenty-eight`
+    rf"(?:(?:{_BELOW_HUNDRED}|half)[ -])?{_MAGNITUDES}(?:(?:[ -]and)?[ -]{_BELOW_HUNDRED}(?:[ -]{_MAGNITUDES})?)*"
+    rf"|{_BELOW_HUNDRED}|once|twice|half"
 )
 _PARTS = "half third quarter fifth sixth seventh eighth ninth tenth hundredth thousandth".split()
 _SHARES = dict(zip(_PARTS, (2, 3, 4, 5, 6, 7, 8, 9, 10, 100, 1000), strict=True)) | {"halve": 2}
 _NUMBER = re.compile(
-    rf"(?<![\w.])(?P<sign>[-+±]?)(?P<money>[$€]?)(?:(?P<top>[1-9])/(?P<bottom>[2-9]|1[0-2])(?![\w/.])|(?P<digits>{_DIGITS}){_POWER}(?:st|nd|rd|th)?(?![A-Za-z]{{4}})"
+    rf"(?<![\w.])(?P<sign>[-+±]?)(?P<money>[$€]?)(?:(?P<top>[1-9])/(?P<bottom>[2-9]|1[0-2])(?![\w/.])|(?P<digits>{_DIGITS}){_POWER}{_RAISED_POWER}"
+    rf"(?:k(?P<thousands>)(?![A-Za-z])|[ -]?(?P<scale>thousand|million|billion|trillion)(?![a-z])|st|nd|rd|th)?"
+    r"(?![A-Za-z]{4})"
     rf"|(?P<count>an?|one|two|three|four|five|seven|nine)[ -](?P<share>{'|'.join(_SHARES)})s?(?!\w)"
     rf"|(?P<word>{_SPELLED})(?!\w))(?P<more> and an? half(?!\w))?(?!\.\d)",
     re.IGNORECASE,
@@ -99,6 +107,13 @@ _OF = re.compile(r"\s(?:of\s)?an?(?=\s)")
 _JOIN = re.compile(r"\s?(?:-|–|to|and|or|,|×|x|\.\.|…)\s?", re.IGNORECASE)
 _NEXT = re.compile(r"[\s-]*([A-Za-z]{2,40})")
 _BEFORE = re.compile(r"([A-Za-z]{2,40})(?:\s(?:of|is|was|are|be|=|≈|about|at|to|by|number|id))*[\s(:=≈]*$")
+_ROUNDED = re.compile(
+    r"(?i)(?:\b(?:about|roughly|around|approximately|approx\.?|nearly|almost|some|circa)\s|[~≈]\s?)\Z"
+)
+_PERIOD = re.compile(r"(?i)\b(?:every|each|period of)\s\Z")
+_OPERATOR = re.compile(r"\s?[/÷·×*+−-]\s?")
+_RESULT = re.compile(r"\s?[=≈]\s?")
+_TEMPERATURE = re.compile(r"(?i)\s(?P<unit>celsius|fahrenheit)(?!\w)")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _LABEL_REACH = 48  # characters before a number that are searched for its label
 _MAX_QUANTITIES = 400  # in one text; a text with more is no prose
@@ -114,6 +129,8 @@ class Quantity:
     label: str  # the stem before it: `category 0`, `version 2`
     counted_noun: str  # the stem after it: `three services`
     hard: bool  # certainly a number, unlike `one` in `one of them`
+    rounding: float = 0.0  # how far a number after `about` may be from the exact one, as a share
+    is_period: bool = False  # `every 20 ms` is 50 Hz
     start: int
     end: int
 
@@ -129,16 +146,19 @@ def quantities_of(text: str) -> tuple[Quantity, ...]:
             quantities.append(quantity)
         if len(quantities) == _MAX_QUANTITIES:
             break
-    return tuple(_shared_units(text, quantities))
+    return tuple(_results(text, _shared_units(text, quantities)))
 
 
 def same(first: Quantity, second: Quantity) -> bool:
     """Whether two quantities are equal in the same unit; a number without a unit equals it in any unit."""
+    rounding = max(first.rounding, second.rounding)
     if first.kind and second.kind:
-        return first.kind == second.kind and _close(first.value, second.value)
+        if {first.kind, second.kind} == {"time", "/time"} and (first.is_period or second.is_period):
+            return _close(first.value * second.value, 1.0, rounding)
+        return first.kind == second.kind and _close(first.value, second.value, rounding)
     if "%" in (first.kind, second.kind) and _close(*((_share_of(quantity)) for quantity in (first, second))):
         return True  # 0.95 and 95 %
-    return _close(first.raw, second.raw)
+    return _close(first.raw, second.raw, rounding)
 
 
 def _share_of(quantity: Quantity) -> float:
@@ -159,8 +179,8 @@ def rivals(first: Quantity, second: Quantity) -> bool:
     return bool(first.counted_noun) and first.counted_noun == second.counted_noun
 
 
-def _close(first: float, second: float) -> bool:
-    return abs(first - second) <= RELATIVE_TOLERANCE * max(abs(first), abs(second))
+def _close(first: float, second: float, rounding: float = 0.0) -> bool:
+    return abs(first - second) <= max(RELATIVE_TOLERANCE, rounding) * max(abs(first), abs(second))
 
 
 def _read(text: str, match: re.Match[str]) -> Quantity | None:
@@ -176,7 +196,8 @@ def _read(text: str, match: re.Match[str]) -> Quantity | None:
         kind, factor = "%", 100.0
     if match["money"]:
         kind, factor, end = _UNIT_NAMES[match["money"]][0], 1.0, match.end()
-    after, before = _NEXT.match(text, end), _BEFORE.search(text[max(0, match.start() - _LABEL_REACH) : match.start()])
+    text_before = text[max(0, match.start() - _LABEL_REACH) : match.start()]
+    after, before = _NEXT.match(text, end), _BEFORE.search(text_before)
     return Quantity(
         value=raw * factor,
         raw=raw,
@@ -186,7 +207,15 @@ def _read(text: str, match: re.Match[str]) -> Quantity | None:
         hard=hard or (bool(kind) and not (share and kind == "%")),
         start=match.start(),
         end=end,
+        rounding=_rounding(match["digits"]) if match["digits"] and _ROUNDED.search(text_before) else 0.0,
+        is_period=kind == "time" and _PERIOD.search(text_before) is not None,
     )
+
+
+def _rounding(digits: str) -> float:
+    """How far a rounded number may be from the exact one, as a share: half of its last digit that is not zero."""
+    figures = re.sub(r"[^\d]", "", digits.lower().partition("e")[0]).strip("0")
+    return min(MAX_ROUNDING, 0.5 / int(figures)) if figures else 0.0
 
 
 def _neighbour_stem(match: re.Match[str] | None) -> str:
@@ -200,6 +229,9 @@ def _value(match: re.Match[str]) -> tuple[float | None, bool]:
         value = float(re.sub(r"[,  ]", "", match["digits"]))
         if match["power"]:
             value *= 10.0 ** int(match["power"].translate(_RAISED))
+        if match["exponent"]:
+            value = _power(value, int(match["exponent"].translate(_RAISED)))
+        value *= 1e3 if match["thousands"] is not None else _SCALES.get((match["scale"] or "").lower(), 1.0)
         value += 0.5 if match["more"] else 0.0
         return (-value if match["sign"] == "-" else value), True
     if match["top"]:
@@ -209,10 +241,11 @@ def _value(match: re.Match[str]) -> tuple[float | None, bool]:
     words = re.split(r"[ -]", match["word"].lower())
     total = part = 0.0
     for word in words:
-        if word in _SCALES:
+        if _SCALES.get(word, 0.0) >= _SCALES["thousand"]:
+            total, part = total + (part or 1.0) * _SCALES[word], 0.0
+        elif word in _SCALES:
             part = (part or 1.0) * _SCALES[word]
-            total, part = total + part, 0.0
-        else:
+        elif word != "and":
             part += _WORDS[word]
     return total + part + (0.5 if match["more"] else 0.0), len(words) > 1 or words[0] not in _SOFT
 
@@ -223,6 +256,8 @@ def _unit_after(text: str, end: int) -> tuple[str, float, int]:
     unit = _find_unit(match["unit"]) if match else None
     if match and unit:
         kind, factor = unit
+        if kind == "angle" and (scale := _TEMPERATURE.match(text, match.end())):
+            return UNITS[scale["unit"].lower()][0], 1.0, scale.end()
         rate = _RATE.match(text, match.end())
         over = _find_unit(rate["unit"]) if rate else None
         if rate and over and over[0] == "time" and kind != "time":
@@ -261,6 +296,54 @@ def _shared_units(text: str, quantities: Sequence[Quantity]) -> list[Quantity]:
                 quantity, kind=after.kind, value=quantity.raw * factor, counted_noun=after.counted_noun, hard=True
             )
     return shared
+
+
+def _results(text: str, quantities: Sequence[Quantity]) -> list[Quantity]:
+    """Give the result of `the ratio is 1 / 2.5 = 0.4` the label of its first number, which loses it: the ratio is not
+    1."""
+    results = list(quantities)
+    first = None  # of the numbers that are calculated with
+    for place, (quantity, after) in enumerate(pairwise(quantities)):
+        between = text[quantity.end : after.start]
+        if _OPERATOR.fullmatch(between):
+            first = place if first is None else first
+            continue
+        if first is not None and _RESULT.fullmatch(between):
+            results[place + 1] = replace(after, label=results[first].label or after.label)
+            results[first] = replace(results[first], label="")
+        first = None
+    return results
+
+
+def _power(base: float, exponent: int) -> float:
+    try:
+        return base**exponent
+    except (OverflowError, ZeroDivisionError):
+        return math.nan
+
+
+_RANKS = {word: float(value) for value, word in enumerate(_ORDINALS.split())}
+_PORTIONS = {part: 1 / size for part, size in _SHARES.items() if part not in ("third", "halve")}
+_PORTIONS |= {"twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0}
+_RANKED = re.compile(
+    rf"(?<![\w.])(?P<word>{'|'.join((*_RANKS, *_PORTIONS))})"
+    r"(?:[\s-](?:of|the|an?|its|that|this))*[\s-](?P<noun>[a-z]{3,40})",
+    re.IGNORECASE,
+)
+_UNIT_BEFORE = re.compile(r"(?i)(?:\d|\b(?:per|an?|one|each|every))[\s-]*\Z")  # `per second`
+
+
+def ranks_of(text: str) -> frozenset[tuple[str, str, float]]:
+    """The ordinals and fractions of a text with the word that they are about: `second order`, `half the error`. Each is
+    a kind, the stem of that word, and a value."""
+    ranks = set()
+    for match in _RANKED.finditer(text):
+        word, noun = match["word"].lower(), match["noun"].lower()
+        is_unit = word == "second" and _UNIT_BEFORE.search(text[max(0, match.start() - 10) : match.start()])
+        if noun not in FUNCTION_WORDS and not is_unit:
+            kind, value = ("rank", _RANKS[word]) if word in _RANKS else ("portion", _PORTIONS[word])
+            ranks.add((kind, stem(noun), value))
+    return frozenset(ranks)
 
 
 _UNIT_WORD = re.compile(r"[A-Za-z]{3,16}|[A-Za-z]{1,4}/s\b")

@@ -21,7 +21,7 @@ MAX_LISTING_WORDS = 40  # a longer listing is quoted by its paragraphs or lines
 MAX_LABEL_CHARACTERS = 60
 MIN_ROW_CELLS = 2  # a single cell states nothing
 
-_DIAGRAM_LANGUAGES = frozenset("mermaid plantuml dot svg".split())  # their source means nothing as text
+DIAGRAM_LANGUAGES = frozenset("mermaid plantuml dot svg".split())  # their source means nothing as text
 _COMMENT = re.compile(r"^\s*(#|//|--\s|;|<!--)")
 _BOLD_LINE = re.compile(r"^(\*\*|__)(?:(?!\1).)+\1[:.]?$")  # a line in bold serves as a heading
 # A sentence that ends in such a word continues below, for example in a listing.
@@ -35,7 +35,7 @@ _ANNOUNCES = re.compile(
 )
 _OUTPUT = re.compile(r"(?i)\b(?:output|prints?|result|you should see|looks like)\b")
 # A sentence that begins with such a word cannot be understood without the sentence before.
-_NEEDS_CONTEXT = re.compile(
+NEEDS_CONTEXT = re.compile(
     r"^(It|Its|They|Their|This|That|These|Those|He|She|His|Her|So|But|And|Or|Then|However|Therefore|Also|Thus|Hence"
     r"|Otherwise|Instead|Both|Such|Here|There|Consequently|Moreover|Furthermore|Nevertheless|Similarly|Likewise|Another"
     r"|Conversely|Meanwhile|Neither|As a result|In (this|that|these|those|contrast|addition|turn)|For (this|that))\b"
@@ -49,6 +49,7 @@ class Quote:
     kind: Kind
     parts: tuple[str, ...]  # as in the passage, except white space; of a list: its lead-in and its lines
     place: int  # index among the passage's quotes
+    start: int = 0  # position in the passage; of a list or a long listing: where it begins
     before: str = ""  # its context: the sentence before, a list's lead-in, a table's header
     heading: str = ""  # the nearest heading above, inside the passage
     leans: bool = False  # it cannot be understood without `before`
@@ -159,7 +160,7 @@ class _QuoteMaker:
             if not piece.states:
                 continue
             if not _UNFINISHED.search(piece.text) and not _BOLD_LINE.match(piece.text):
-                self._add("sentence", (piece.text,), before, piece, leans=bool(_NEEDS_CONTEXT.match(piece.text)))
+                self._add("sentence", (piece.text,), before, piece, leans=bool(NEEDS_CONTEXT.match(piece.text)))
             before = piece.text
 
     def _item(self, pieces: Sequence[Piece]) -> None:
@@ -173,7 +174,7 @@ class _QuoteMaker:
             statements = [block.text]  # `Weight: 35 kg` is too short for a sentence, yet a full answer
         before = first.lead
         for number, sentence in enumerate(statements):
-            self._add("item", (sentence,), before, first, leans=number > 0 and bool(_NEEDS_CONTEXT.match(sentence)))
+            self._add("item", (sentence,), before, first, leans=number > 0 and bool(NEEDS_CONTEXT.match(sentence)))
             before = sentence
 
     def _table(self, rows: Sequence[Piece]) -> None:
@@ -182,7 +183,7 @@ class _QuoteMaker:
                 self._add("row", (row.text,), row.head, row)
 
     def _code(self, listing: Piece) -> None:
-        if listing.block.language in _DIAGRAM_LANGUAGES:
+        if listing.block.language in DIAGRAM_LANGUAGES:
             return
         lines = listing.text.split("\n")
         for part in [lines] if _length(lines) <= MAX_LISTING_WORDS else _pieces(lines):
@@ -199,6 +200,7 @@ class _QuoteMaker:
                 kind=kind,
                 parts=parts,
                 place=len(self.quotes),
+                start=piece.start,
                 before=before,
                 heading=piece.heading,
                 leans=leans,

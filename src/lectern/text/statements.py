@@ -13,6 +13,7 @@ from lectern.text.pieces import cells_of, split_sentences
 from lectern.text.plain import plain
 
 StatementKind = Literal["prose", "row", "code", "heading"]
+Cell = tuple[str, str]  # the header of its column, and what it says
 
 _SEMICOLON = re.compile(r"(?<=;)\s+")
 
@@ -27,7 +28,7 @@ def statements_of(passage: str) -> Iterator[tuple[str, StatementKind]]:
                 )
                 yield from ((text, "prose") for text in _halves(plain(prose)))
             case "table":
-                yield from ((text, "row") for text in _rows(run[0]))
+                yield from ((_row_text(cells), "row") for cells in _rows(run[0]))
             case "code":
                 yield from ((line.text.strip(), "code") for line in run[0].lines if line.text.strip())
             case "heading":
@@ -57,7 +58,17 @@ def _halves(paragraph: str) -> Iterator[str]:
         yield from _SEMICOLON.split(sentence)
 
 
-def _rows(table: Block) -> Iterator[str]:
+def rows_of(passage: str) -> dict[str, list[Cell]]:
+    """The rows of a passage's tables, by the text of their statements."""
+    tables = [block for block in blocks_of(passage) if block.kind == "table"]
+    return {_row_text(cells): cells for table in tables for cells in _rows(table)}
+
+
+def _row_text(cells: Sequence[Cell]) -> str:
+    return ", ".join(f"{head} {cell}" for head, cell in cells).strip()
+
+
+def _rows(table: Block) -> Iterator[list[Cell]]:
     """The rows of a table, each cell with the header of its column. If the first cell of the header is empty, the
     columns name the things that are compared: then the columns, each cell with the first cell of its row."""
     rows = [[cell.strip() for cell in cells_of(line.text).split("|")] for line in table.lines]
@@ -67,10 +78,9 @@ def _rows(table: Block) -> Iterator[str]:
         rows = _transpose(rows)
     head, *body = rows
     if not body:
-        yield ", ".join(head)
+        yield [("", name) for name in head]
     for row in body:
-        cells = [f"{name} {cell}" for name, cell in zip_longest(head[: len(row)], row, fillvalue="")]
-        yield ", ".join(cells).strip()
+        yield list(zip_longest(head[: len(row)], row, fillvalue=""))
 
 
 def _transpose(rows: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -24,6 +24,16 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _SPELT_WORD = re.compile(r"\w+(?:[.']\w+)*")
 _TERM = re.compile(r"\w(?:[\w'’.+#/-]*\w)?")
 
+# Runs of the scripts that have no gaps between words, or none that help: Chinese, Japanese and Korean, whose characters
+# are syllables or words; and Thai, Lao, Burmese and Khmer, whose characters are letters.
+UNSPACED_RUN = re.compile(
+    r"(?P<syllables>[\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+    r"\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+)"
+    r"|(?P<letters>[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u1049\u1050-\u109f\u1780-\u17d3]+)"
+)
+_NGRAM_SIZES = {"syllables": 2, "letters": 3}  # characters that are about a word
+_HIRAGANA = re.compile(r"[\u3041-\u309f]+")
+
 # Words without content of their own. Some of them reverse the meaning of a sentence (not, before, more);
 # `grounding/features.py` compares those.
 FUNCTION_WORDS = frozenset(
@@ -76,6 +86,23 @@ def word_matches(text: str) -> Iterator[re.Match[str]]:
 def parts_of(text: str) -> list[str]:
     """The words of a text, with names cut into parts; `cmd_vel` is two words."""
     return _PART.findall(text)
+
+
+def wording_of(text: str) -> list[str]:
+    """The words of a text, with names cut into parts, and scripts without gaps into n-grams that overlap."""
+    wording: list[str] = []
+    at = 0
+    for run in UNSPACED_RUN.finditer(text):
+        size = _NGRAM_SIZES[run.lastgroup or ""]
+        wording += parts_of(text[at : run.start()])
+        wording += [run[0][start : start + size] for start in range(max(1, len(run[0]) - size + 1))]
+        at = run.end()
+    return wording + parts_of(text[at:])
+
+
+def is_kana_ending(word: str) -> bool:
+    """Whether a piece of Japanese has hiragana alone: particles and endings, which say nothing of the topic."""
+    return _HIRAGANA.fullmatch(word) is not None
 
 
 def letters_of(text: str) -> list[str]:
