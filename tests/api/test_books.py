@@ -2,11 +2,13 @@
 
 import os
 import shutil
+import uuid
 from pathlib import Path
 
 import httpx
 import pytest
 
+from lectern.text.strings import strings_of
 from tests.served import LECTERN, serving
 
 QUERY = "quality of service of a camera topic"
@@ -49,10 +51,10 @@ def test_words_of_the_query_are_marked(server: str) -> None:
 
 
 def test_a_threshold_leaves_out_what_is_less_similar(server: str) -> None:
-    """Every result has at least that cosine; `total_found` counts what is left."""
-    page = search(server, limit=20, similarity_threshold=0.4)
+    """Every result has at least that relevance, whatever its cosine; `total_found` counts what is left."""
+    page = search(server, limit=20, similarity_threshold=0.8)
 
-    assert all(result["similarity"] >= 0.4 for result in page["results"])
+    assert all(result["relevance"] >= 0.8 > result["similarity"] for result in page["results"])
     assert page["total_found"] < search(server, limit=20)["total_found"]
 
 
@@ -99,6 +101,61 @@ def test_a_book_is_listed_page_by_page(server: str) -> None:
     assert {chunk["payload"]["parent_doc_id"] for chunk in chunks} == {lesson["parent_doc_id"] for lesson in lessons}
     wrong = httpx.get(f"{server}/books/physical-ai-robotics/chunks", params={"cursor": "???"}, timeout=30)
     assert wrong.status_code == 422
+
+
+def test_a_book_introduces_itself(server: str) -> None:
+    """What `GET /books` lists of it, and its description, language, filters and first questions."""
+    [listed] = httpx.get(f"{server}/books", timeout=30).json()
+    book = httpx.get(f"{server}/books/physical-ai-robotics", timeout=30).json()
+
+    assert listed.items() <= book.items()
+    assert book["language"] == "en"
+    assert book["description"]
+    assert book["filters"]["hardware_tiers"] == [1, 2, 3, 4]
+    assert {"module": "ros2", "title": "The Robotic Nervous System"} in book["filters"]["modules"]
+    assert {choice["chapter"] for choice in book["filters"]["chapters"]} == set(range(1, 9))
+    assert 4 <= len(book["suggestions"]) <= 6
+    assert httpx.get(f"{server}/books/nothing", timeout=30).status_code == 404
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_sentences_of_a_language_are_served(server: str, language: str) -> None:
+    """The same file that the server reads, as JSON."""
+    response = httpx.get(f"{server}/strings/{language}.json", timeout=30)
+
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == dict(strings_of(language).sentences)
+    assert httpx.get(f"{server}/strings/xx.json", timeout=30).status_code == 404
+
+
+def test_a_refusal_offers_other_questions(server: str) -> None:
+    """Questions that the book answers; an answer offers none."""
+    refused, answered = (
+        httpx.post(f"{server}/chat/run", json={"message": message}, timeout=60).json()
+        for message in ("hello", "What is a node?")
+    )
+
+    assert (refused["should_answer"], answered["should_answer"]) == (False, True)
+    assert len(refused["suggestions"]) == 3
+    assert answered["suggestions"] == []
+
+
+def test_conversations_are_searched(server: str) -> None:
+    """By the words of their questions, within a book."""
+    marker = uuid.uuid4().hex
+    session = httpx.post(f"{server}/chat/run", json={"message": f"What is a node {marker}?"}, timeout=60).json()
+    ids = [
+        [head["thread_id"] for head in httpx.get(f"{server}/threads", params=params, timeout=30).json()["threads"]]
+        for params in (
+            {"query": f"NODE {marker}"},
+            {"query": marker, "book_id": "physical-ai-robotics"},
+            {"query": marker, "book_id": "another"},
+            {"query": f"{marker} lidar"},
+        )
+    ]
+
+    assert ids == [[session["session_id"]], [session["session_id"]], [], []]
+    assert httpx.get(f"{server}/threads", params={"query": "a\0b"}, timeout=30).status_code == 422
 
 
 def test_a_book_is_removed_once(sample_home: Path, tmp_path: Path) -> None:

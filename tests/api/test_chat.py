@@ -37,6 +37,28 @@ def test_a_question_gets_a_cited_answer(server: str) -> None:
         assert source["url"].startswith("/")
 
 
+def test_the_fourth_documents_example_request_is_answered(server: str) -> None:
+    """Its body as it stands, with its threshold of 0.7: an answer from passages at or above it, whose scores are the
+    relevances, with the cosines beside them. The threshold costs no confidence."""
+    request = {
+        "message": "How do ROS 2 nodes communicate?",
+        "session_id": "550e8400-e29b-41d4-a716-446655440000",
+        "stream": False,
+        "top_k": 5,
+        "similarity_threshold": 0.7,
+    }
+    body = ask(server, **request).json()
+    without_threshold = ask(server, message=request["message"], top_k=5).json()
+
+    assert body["should_answer"]
+    assert body["confidence"] == without_threshold["confidence"]
+    assert body["session_id"] == request["session_id"]
+    assert body["sources"]
+    assert all(source["similarity_score"] == source["relevance"] >= 0.7 for source in body["sources"])
+    assert all(source["similarity"] < source["relevance"] for source in body["sources"])
+    assert 0.7 <= body["metrics"]["min_similarity"] <= body["metrics"]["average_similarity"]
+
+
 def test_every_offline_sentence_stands_in_its_source(server: str) -> None:
     """The answer is made of the book's own words: each sentence is found in the passage it cites."""
     body = ask(server, message=QUESTION).json()
@@ -153,7 +175,7 @@ def test_a_path_that_is_not_there_points_to_the_description(server: str) -> None
 
 def test_health_and_page_answer(server: str) -> None:
     """Live, ready, the page and the API's description are there, with a policy that forbids inline scripts."""
-    for path in ("/health/live", "/health/ready", "/", "/app.js", "/openapi.json", "/docs"):
+    for path in ("/health/live", "/health/ready", "/", "/page/main.js", "/openapi.json", "/docs"):
         response = httpx.get(f"{server}{path}")
         assert response.status_code == 200, path
         assert "default-src 'self'" in response.headers["content-security-policy"]

@@ -61,8 +61,8 @@ def lines(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
 
 
-def test_a_server_greets_with_its_address_alone(small_home: Path, tmp_path: Path) -> None:
-    """Where nothing is wrong, the first line is the address, and nothing is said besides."""
+def test_a_server_greets_with_its_addresses_and_its_parts(small_home: Path, tmp_path: Path) -> None:
+    """Where nothing is wrong, the lines are the address, the author's and what it runs on, and there is no fourth."""
     with served(small_home, tmp_path) as (server, process, log):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server)
         assert log.read_text() == ""
@@ -70,7 +70,9 @@ def test_a_server_greets_with_its_address_alone(small_home: Path, tmp_path: Path
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=30)
 
-    assert rest == ""
+    desk, parts = rest.splitlines()
+    assert desk == f"The author's page: {server}/desk/"
+    assert re.fullmatch(r"Model: \S+ · embedder: local/\S+ · index: embedded · database: SQLite", parts)
 
 
 def test_requests_have_ids_and_questions_have_lines(small_home: Path, tmp_path: Path) -> None:

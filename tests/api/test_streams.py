@@ -127,7 +127,7 @@ def test_a_run_that_is_unknown_is_so_everywhere(server: str) -> None:
         ({"message": QUESTION, "module_filter": "none"}, 422),
         ({"message": QUESTION, "session_id": str(uuid.uuid1())}, 422),
         ({"message": QUESTION, "metadata": {"x": "y" * 5000}}, 422),
-        ({"message": QUESTION, "metadata": {"x": "\u0000"}}, 200),
+        ({"message": QUESTION, "metadata": {"x": "\u0000"}}, 422),
         ({"message": QUESTION, "metadata": {"x": "\ud800"}}, 422),
         ({"message": QUESTION, "module_filter": "\ud800"}, 422),
         ({"message": "lone \ud800"}, 422),

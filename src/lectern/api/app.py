@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, Response
-from fastapi.staticfiles import StaticFiles
+from fastapi.responses import RedirectResponse, Response
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from lectern import __version__
@@ -15,14 +13,28 @@ from lectern.api import errors
 from lectern.api.addresses import is_loopback, networks
 from lectern.api.auth import Authenticator
 from lectern.api.description import describe_headers
-from lectern.api.gate import Gate, page_files, unguarded_paths
+from lectern.api.gate import Gate, unguarded_paths
 from lectern.api.metrics import Metrics
 from lectern.api.middleware import AllowedHosts, AllowedOrigins, BodyLimit, RequestTracing, SecurityHeaders
 from lectern.api.rate_windows import Limits, RateWindows
 from lectern.api.readers import Readers
-from lectern.api.routes import books, chat, health, ingestions, local, maintenance, metrics, readers, threads
+from lectern.api.routes import (
+    books,
+    caller,
+    chat,
+    health,
+    ingestions,
+    local,
+    maintenance,
+    metrics,
+    pages,
+    readers,
+    threads,
+)
 from lectern.api.slow_clients import BodyTimeout
 from lectern.api.sse import Streams
+from lectern.api.web_files import file_route, page_files, web_file
+from lectern.api.widget_access import WidgetAccess, widget_paths, widget_words
 from lectern.app.lectern import Lectern
 
 WEB = Path(__file__).parent / "web"
@@ -53,6 +65,12 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     )
     app.add_middleware(AllowedOrigins, allowed=frozenset(settings.origins), keys=lectern.app.keys)
     app.add_middleware(AllowedHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
+    app.add_middleware(
+        WidgetAccess,
+        paths=widget_paths(unguarded_paths(WEB)),
+        allowed=frozenset(settings.origins),
+        keys=lectern.app.keys,
+    )
     app.add_middleware(SecurityHeaders)
     app.state.metrics = Metrics(lectern.app.runs, lectern.jobs)
     lectern.app.watchers.append(app.state.metrics.question)
@@ -65,25 +83,23 @@ def unguarded_app() -> FastAPI:
     it."""
     # no `docs_url`: our own page loads nothing from other hosts
     app = FastAPI(title="Lectern", version=__version__, docs_url=None, redoc_url=None)
-    for module in (chat, threads, books, ingestions, maintenance, readers, health, metrics, local):
+    for module in (chat, threads, books, pages, ingestions, maintenance, readers, caller, health, metrics, local):
         app.include_router(module.router)
 
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> FileResponse:
-        return FileResponse(WEB / "docs.html")
-
-    for path, file in page_files(WEB).items():
-        app.add_route(path, _file_route(file), methods=["GET"], include_in_schema=False)
+    files = page_files(WEB)
+    for path, file in {**files, "/docs": files["/docs.html"]}.items():
+        app.add_route(path, file_route(web_file(file)), methods=["GET"], include_in_schema=False)
+        if path.endswith("/") and path != "/":
+            app.add_route(path.rstrip("/"), _to_folder, methods=["GET"], include_in_schema=False)
+    for path, words in widget_words().items():
+        app.add_route(path, file_route(words), methods=["GET"], include_in_schema=False)
     errors.install(app)
     describe_headers(app)
     return app
 
 
-def _file_route(file: str) -> Callable[[Request], Awaitable[Response]]:
-    """A route for one file of the web page. A mount at the root would also answer wrong methods of other routes."""
-    files = StaticFiles(directory=WEB)
-
-    async def serve(request: Request) -> Response:
-        return await files.get_response(file, request.scope)
-
-    return serve
+async def _to_folder(request: Request) -> Response:
+    """Add the slash that relative addresses need. The address is relative, because a proxy may serve us under a
+    prefix."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{request.url.path.rpartition('/')[2]}/{query}")

@@ -11,7 +11,7 @@ _TEXT, _COUNT = {"type": "string"}, {"type": "integer", "minimum": 0}
 HEADERS: dict[str, tuple[dict[str, Any], str]] = {
     "X-Request-ID": (_TEXT, "The id of the request in the log: the caller's own if it is a plain one, else a new one."),
     "X-Run-ID": (_TEXT, "The run that answers, for `/chat/stream/{run_id}` and `/chat/runs/{run_id}/cancel`."),
-    "ETag": (_TEXT, "The version that was read, for `If-Match`."),
+    "ETag": (_TEXT, "The version that was read, for `If-Match` and `If-None-Match`."),
     "Location": (_TEXT, "The address of the job."),
     "Retry-After": (_COUNT, "Seconds to wait before trying again."),
     "WWW-Authenticate": (_TEXT, "How to send a key: `Bearer`."),
@@ -26,6 +26,7 @@ OPERATION_HEADERS = {  # of one operation, when it succeeds
     ("chatRun", "200"): "X-Run-ID",
     ("readThread", "200"): "ETag",
     ("editThread", "200"): "ETag",
+    ("readFile", "200"): "ETag",
     ("startIngestion", "202"): "Location",
 }
 

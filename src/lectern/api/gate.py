@@ -13,6 +13,8 @@ from lectern.api.addresses import Network, peer_of
 from lectern.api.auth import CALLER, Authenticator
 from lectern.api.errors import problem_of
 from lectern.api.rate_windows import Limits, LimitState, limit_headers, too_many
+from lectern.api.web_files import page_files
+from lectern.api.widget_access import widget_words
 from lectern.domain.errors import BadKey, LecternError, WrongOrigin
 from lectern.domain.keys import Caller
 
@@ -21,18 +23,10 @@ LOCAL_PREFIX = "/local/"  # commands on this machine, which use the local token 
 UNLIMITED_PATHS = frozenset({"/metrics"})
 
 
-def page_files(web: Path) -> dict[str, str]:
-    """The files of the web page by their paths on the server."""
-    names = [file.relative_to(web).as_posix() for file in web.rglob("*") if file.is_file()]
-    files = {f"/{name}": name for name in names}
-    return files | {
-        path.removesuffix("index.html"): name for path, name in files.items() if path.endswith("/index.html")
-    }
-
-
 def unguarded_paths(web: Path) -> frozenset[str]:
     """The paths that need no key and have no rate limit: health, the API's description, and the page's files."""
-    return OPEN_PATHS | page_files(web).keys()
+    paths = page_files(web).keys()
+    return OPEN_PATHS | paths | widget_words().keys() | {path.rstrip("/") for path in paths if path != "/"}
 
 
 class Gate:

@@ -12,7 +12,7 @@ from sse_starlette import ServerSentEvent
 from lectern.api.errors import problem_body
 from lectern.api.sse import STORED_EVENT_ID, frame
 from lectern.domain.errors import JobFailed, LecternError, Overloaded, error_code
-from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned
+from lectern.domain.jobs import Finished, JobRecord, LessonsIndexed, Plan, Planned, Working
 from lectern.jobs.executor import LiveEvent, LiveJob
 from lectern.jobs.runner import Jobs
 from lectern.schemas.jobs import IngestionJob
@@ -46,9 +46,10 @@ def _name_and_body(event: LiveEvent, live: LiveJob) -> tuple[str, dict[str, Any]
     match event:
         case Planned():
             return "planned", {"job": _job(replace(record, job=event.job)), "files": _counts(event.plan)}
-        case LessonsIndexed():
-            job = _job(replace(record, job=event.job))
-            return "progress", {"job": job, "done": event.done, "total": event.total}
+        case Working() | LessonsIndexed():
+            stage = event.stage if isinstance(event, Working) else "index"
+            figures = {"done": event.done, "total": event.total, "share": round(event.share, 4), "stage": stage}
+            return "progress", {"job": _job(replace(record, job=event.job)), **figures}
         case Finished():
             return _last_event(replace(record, job=event.job), live.error)
         case _:

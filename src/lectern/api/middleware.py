@@ -29,8 +29,12 @@ from lectern.api.metrics import Metrics
 from lectern.domain.errors import LecternError
 from lectern.ports.keys import KeyStore
 
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'self'; object-src 'none'"
+)
 SECURITY_HEADERS = {
-    b"content-security-policy": b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'",
+    b"content-security-policy": CONTENT_SECURITY_POLICY.encode(),
     b"x-content-type-options": b"nosniff",
     b"referrer-policy": b"no-referrer",
 }

@@ -14,6 +14,7 @@ from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
 
 from lectern.api.errors import problem_body
+from lectern.api.rendered import StreamedBlocks, with_html
 from lectern.conversations.runs import REVOKED, Failed, LiveRun, RunEvent
 from lectern.conversations.turns import TurnBegun, TurnStored
 from lectern.domain.errors import Cancelled, LecternError, Overloaded, Unauthorised
@@ -93,15 +94,28 @@ async def _while_key_valid(
             await asyncio.wait([next_event])
 
 
-async def live_events(run: LiveRun, last_event_id: str | None = None) -> AsyncIterator[ServerSentEvent]:
-    """The events of a run of this process, after the last event that the client received."""
-    async for number, event in run.follow(run.place_of(last_event_id)):
-        if (name_and_body := _name_and_body(event)) is not None:
-            name, body = name_and_body
+async def live_events(
+    run: LiveRun, last_event_id: str | None = None, *, html: bool = False
+) -> AsyncIterator[ServerSentEvent]:
+    """The events of a run of this process, after the last event that the client received. With `html` there are
+    `block` events too, always from the first block on."""
+    place = run.place_of(last_event_id)
+    blocks = StreamedBlocks() if html else None
+    async for number, event in run.follow(0 if html else place):
+        if (name_and_body := _name_and_body(event)) is None:
+            continue
+        name, body = name_and_body
+        if blocks is not None:
+            for block in blocks.of(name, body):
+                yield frame("block", block, run.id_of(number))
+            body = await asyncio.to_thread(with_html, body) if name == "reply" else body
+        if number >= place:
             yield frame(name, body, run.id_of(number))
 
 
-async def stored_events(run: Run, threads: ThreadStore, log: TurnLog) -> AsyncIterator[ServerSentEvent]:
+async def stored_events(
+    run: Run, threads: ThreadStore, log: TurnLog, *, html: bool = False
+) -> AsyncIterator[ServerSentEvent]:
     """The last event of a run that this process does not own, read from the database once the run has ended."""
     record: Run | None = run
     while record is not None and record.state == "running":
@@ -109,7 +123,7 @@ async def stored_events(run: Run, threads: ThreadStore, log: TurnLog) -> AsyncIt
         record = await log.run(run.owner, run.run_id)
     reply = await threads.reply(run.owner, run.run_id) if record and record.state == "replied" else None
     if reply is not None:
-        yield frame("reply", dict(reply), STORED_EVENT_ID)
+        yield frame("reply", await asyncio.to_thread(with_html, reply) if html else dict(reply), STORED_EVENT_ID)
         return
     error = record.error if record else None
     yield frame("error", _problem(Cancelled(error or "the run ended without a reply; ask again")), STORED_EVENT_ID)

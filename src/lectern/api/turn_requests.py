@@ -12,7 +12,7 @@ from lectern.schemas.chat import ChatRequest
 
 RUN_NAMESPACE = uuid.UUID("6f1b6c0e-6a0e-4d7e-9a57-0f6f4e1f5b11")  # of run ids that are made from keys
 NON_FILTER_FIELDS = frozenset(
-    {"message", "session_id", "stream", "top_k", "similarity_threshold", "book_id", "metadata"}
+    {"message", "session_id", "stream", "html", "top_k", "similarity_threshold", "book_id", "metadata"}
 )
 
 
@@ -38,7 +38,7 @@ def turn_request(body: ChatRequest, caller: Caller, idempotency_key: str | None,
 
 
 def _digest(body: ChatRequest) -> str:
-    return hashlib.sha256(body.model_dump_json(exclude_unset=True).encode()).hexdigest()
+    return hashlib.sha256(body.model_dump_json(exclude_unset=True, exclude={"html"}).encode()).hexdigest()
 
 
 def _run_id(caller: Caller, key: str | None) -> uuid.UUID:

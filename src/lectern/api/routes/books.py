@@ -8,9 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from lectern.api.deps import AdminCaller, LecternDep, ReadCaller
+from lectern.domain.insights import DEFAULT_DAYS, MAX_DAYS
 from lectern.index.lexical import shared_words
-from lectern.schemas.books import BookOut, ChunkPage, ContextOut, LessonOut, OutlineOut
+from lectern.schemas.books import BookDetailsOut, BookOut, ChunkPage, ContextOut, LessonOut, OutlineOut
 from lectern.schemas.common import problems
+from lectern.schemas.insights import InsightsOut
 from lectern.schemas.search import SearchQueryIn, SearchResponse
 
 router = APIRouter(tags=["books"], responses=problems(401, 403, 404, 422, 429, 503))
@@ -33,6 +35,15 @@ async def books(lectern: LecternDep, caller: ReadCaller) -> list[BookOut]:
     return [BookOut.of(entry, default_id) for entry in entries]
 
 
+@router.get("/books/{book_id}", operation_id="readBook")
+async def book(book_id: str, lectern: LecternDep, caller: ReadCaller) -> BookDetailsOut:
+    """A book as a reader meets it: what it is about, what can be filtered, what to ask first. The first request after
+    the book has changed takes longer, because the questions are tried."""
+    library = lectern.app.library
+    entry = await library.book(book_id, caller.books)
+    return BookDetailsOut.of_details(await lectern.app.details.details(entry), await library.default_id(caller.books))
+
+
 @router.delete("/books/{book_id}", operation_id="removeBook", status_code=204, responses=problems(409))
 async def remove(book_id: str, lectern: LecternDep, caller: AdminCaller) -> None:
     """Remove a book from the index; its files stay where they are."""
@@ -43,6 +54,19 @@ async def remove(book_id: str, lectern: LecternDep, caller: AdminCaller) -> None
 async def outline(book_id: str, lectern: LecternDep, caller: ReadCaller) -> OutlineOut:
     """A book's modules, chapters and lessons, in order."""
     return OutlineOut.of(await lectern.outline(await lectern.app.library.book_id(book_id, caller.books)))
+
+
+@router.get("/books/{book_id}/insights", operation_id="readInsights")
+async def insights(
+    book_id: str,
+    lectern: LecternDep,
+    caller: AdminCaller,
+    days: Annotated[int, Query(ge=1, le=MAX_DAYS)] = DEFAULT_DAYS,
+) -> InsightsOut:
+    """What readers asked a book in the last days, added up over all of them: refused questions and answers of low
+    confidence by lesson, cited sections, feedback."""
+    book = await lectern.app.library.book_id(book_id, caller.books)
+    return InsightsOut.of(await lectern.insights(book, days=days))
 
 
 @router.get("/books/{book_id}/chunks", operation_id="listChunks")

@@ -15,7 +15,8 @@ from lectern.schemas.jobs import MAX_JOB_ID, IngestionJob, IngestionPage, Ingest
 
 EVENTS = event_stream(
     planned="{job, files}: how many files are new, modified, moved, deleted, unchanged",
-    progress="{job, done, total}: files so far",
+    progress="{job, done, total, share, stage}: files that are in the index, of how many; the share of the work that "
+    "is done, 0 to 1; and what was done last: read, embed or index",
     finished="{job}: the IngestionJob with its report; the last event",
     error="a Problem; the last event",
 )
@@ -40,9 +41,7 @@ async def start(
 ) -> Response:
     """Bring a book's index up to date; while a job for the same request is queued or running, it is returned."""
     request = body or IngestionRequest()
-    order = await lectern.jobs.order(
-        book_id, request.source, request.mode, replace=request.replace, readable=caller.books
-    )
+    order = await lectern.jobs.order(book_id, request.source, request.mode, replace=request.replace, caller=caller)
     if request.dry_run:
         return JSONResponse(IngestionPlan.of(await lectern.jobs.plan(order)).model_dump())
     record = await lectern.jobs.start(order, owner=caller.owner, key=idempotency_key)

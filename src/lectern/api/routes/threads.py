@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query
@@ -9,9 +11,13 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import UUID4
 
 from lectern.api.deps import ChatCaller, ConversationsDep, RunsDep
+from lectern.api.rendered import with_html
 from lectern.conversations.export import as_markdown
 from lectern.domain.errors import BadInput
+from lectern.domain.keys import Caller
+from lectern.domain.threads import MAX_QUERY, Turn
 from lectern.schemas.common import problems
+from lectern.schemas.insights import FeedbackIn
 from lectern.schemas.threads import ExportOut, ThreadEditIn, ThreadOut, ThreadPageOut
 
 router = APIRouter(prefix="/threads", tags=["threads"], responses=problems(401, 403, 404, 422, 429, 503))
@@ -23,9 +29,14 @@ async def list_threads(
     caller: ChatCaller,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
+    query: Annotated[
+        str, Query(max_length=MAX_QUERY, description="Words that all are in the title or in a question.")
+    ] = "",
+    book_id: Annotated[str | None, Query(max_length=200, description="About this book only.")] = None,
 ) -> ThreadPageOut:
     """Your conversations, the most recently used first."""
-    return ThreadPageOut.of(await conversations.threads.heads(caller.owner, limit=limit, cursor=cursor))
+    heads = conversations.threads.heads(caller.owner, limit=limit, cursor=cursor, query=query, book_id=book_id)
+    return ThreadPageOut.of(await heads)
 
 
 @router.get("/{thread_id}", operation_id="readThread")
@@ -59,6 +70,12 @@ async def edit_thread(
     return ThreadOut.of(thread)
 
 
+@router.post("/{thread_id}/feedback", operation_id="rateTurn", status_code=204, responses=problems(408, 413))
+async def rate_turn(thread_id: UUID4, body: FeedbackIn, conversations: ConversationsDep, caller: ChatCaller) -> None:
+    """Say whether a reply was any good, or take it back. The feedback belongs to the conversation."""
+    await conversations.threads.rate(caller.owner, str(thread_id), body.turn, body.feedback())
+
+
 @router.delete("/{thread_id}", operation_id="deleteThread", status_code=204)
 async def delete_thread(thread_id: UUID4, runs: RunsDep, caller: ChatCaller) -> None:
     """Delete a conversation and everything that belongs to it."""
@@ -76,14 +93,27 @@ async def export_thread(
     thread_id: UUID4,
     conversations: ConversationsDep,
     caller: ChatCaller,
+    *,
     format_: Annotated[Literal["json", "markdown"], Query(alias="format")] = "json",
+    html: Annotated[bool, Query(description="With answers and passages as HTML, in JSON.")] = False,
 ) -> ExportOut | PlainTextResponse:
     """A whole conversation, with every reply and its sources."""
     thread = await conversations.threads.thread(caller.owner, str(thread_id), limit=None)
-    turns = await conversations.threads.turns(caller.owner, str(thread_id))
+    turns = [_readable(turn, caller) for turn in await conversations.threads.turns(caller.owner, str(thread_id))]
     if format_ == "markdown":
         return PlainTextResponse(as_markdown(thread.head, turns), media_type="text/markdown")
+    if html:
+        turns = await asyncio.to_thread(lambda: [replace(turn, reply=with_html(turn.reply)) for turn in turns])
     return ExportOut.of_turns(thread, turns)
+
+
+def _readable(turn: Turn, caller: Caller) -> Turn:
+    """A turn without what the key may not read: passages, and the operator's instructions."""
+    return replace(
+        turn,
+        tool_uses=turn.tool_uses if "read" in caller.rights else (),
+        instructions=turn.instructions if "admin" in caller.rights else "",
+    )
 
 
 def _version(if_match: str | None) -> int | None:

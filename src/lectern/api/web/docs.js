@@ -41,7 +41,7 @@ fetch("openapi.json").then((response) => response.json()).then((api) => {
   const schemas = api.components ? api.components.schemas : {};
   for (const [path, methods] of Object.entries(api.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
-      const part = node("section", { class: "turn" }, node("h2", {}, node("code", {}, `${method.toUpperCase()} ${path}`)), node("p", {}, operation.description || ""));
+      const part = node("section", {}, node("h2", {}, node("code", {}, `${method.toUpperCase()} ${path}`)), node("p", {}, operation.description || ""));
       const body = operation.requestBody && operation.requestBody.content["application/json"].schema;
       if (body) part.append(node("p", { class: "quiet" }, "Request"), fields(body, schemas));
       const answer = operation.responses["200"] && operation.responses["200"].content && operation.responses["200"].content["application/json"];

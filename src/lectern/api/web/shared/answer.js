@@ -1,0 +1,251 @@
+// @ts-check
+// Draws an answer: its blocks as they come, the verdict behind each claim, and what rendered Markdown needs to be used
+// (copy buttons, tabs, images of the book).
+import { copyText, icon, node, setSanitised } from "./dom.js";
+import { request } from "./api.js";
+import { t } from "./strings.js";
+
+/** @typedef {{claim: number, verdict: string, evidence: string, reason: string, chunk_id: string | null, citations: number[]}} Verdict */
+
+/** The text of one answer. */
+export class AnswerText {
+  /**
+   * @param {{book: () => string, onEvidence?: (verdict: Verdict) => void}} options
+   */
+  constructor({ book, onEvidence }) {
+    this.element = node("div", { class: "prose answer-text" });
+    this.book = book;
+    this.onEvidence = onEvidence;
+    /** @type {Element[][]} the elements of each block */
+    this.blocks = [];
+    /** @type {WeakMap<Element, Node>} each element as it came, before it was prepared */
+    this.sources = new WeakMap();
+    /** @type {Map<number, Verdict>} */
+    this.verdicts = new Map();
+  }
+
+  /**
+   * A block as it is now. The answer has `count` blocks: those that were there after them are no more.
+   * @param {{index: number, html: string, count?: number}} block
+   */
+  block({ index, html, count = index + 1 }) {
+    const template = document.createElement("template");
+    setSanitised(template, html);
+    const elements = [...template.content.children];
+    for (const element of elements) this.sources.set(element, element.cloneNode(true));
+    for (const old of this.blocks.splice(count).flat()) old.remove();
+    const following = this.blocks.slice(index + 1).flat()[0] || null;
+    for (const old of this.blocks[index] || []) old.remove();
+    this.blocks[index] = elements;
+    for (const element of elements) {
+      this.element.insertBefore(element, following);
+      this.#prepare(element);
+    }
+  }
+
+  /**
+   * A later verdict on the same claim replaces the earlier one.
+   * @param {Verdict} verdict
+   */
+  verdict(verdict) {
+    const known = this.verdicts.get(verdict.claim);
+    this.verdicts.set(verdict.claim, verdict);
+    if (known && known.verdict === verdict.verdict && known.evidence === verdict.evidence && known.reason === verdict.reason) return;
+    for (const place of this.element.querySelectorAll(`[data-claim="${verdict.claim}"]`)) this.#mark(place);
+  }
+
+  /**
+   * The reply replaces what was there. What it leaves as it was is not drawn again.
+   * @param {{html: string, statements: Verdict[]}} reply
+   */
+  finish(reply) {
+    reply.statements.forEach((statement, claim) => this.verdict({ ...statement, claim }));
+    const template = document.createElement("template");
+    setSanitised(template, reply.html);
+    const drawn = this.blocks.flat();
+    const final = [...template.content.children];
+    final.forEach((element, place) => {
+      const old = drawn[place];
+      if (old && this.sources.get(old)?.isEqualNode(element)) return;
+      if (old) old.replaceWith(element);
+      else this.element.append(element);
+      this.#prepare(element);
+    });
+    for (const old of drawn.slice(final.length)) old.remove();
+    this.blocks = [];
+  }
+
+  /** @param {Element} root */
+  #prepare(root) {
+    enhance(root, this.book());
+    for (const marker of root.querySelectorAll("a.cite")) keepWithWord(marker);
+    const places = root.matches("[data-claim]") ? [root] : [];
+    for (const place of [...places, ...root.querySelectorAll("[data-claim]")]) this.#mark(place);
+  }
+
+  /**
+   * A quiet tick behind what the book says; behind what it contradicts a flag, which says why.
+   * @param {Element} place
+   */
+  #mark(place) {
+    const verdict = this.verdicts.get(Number(place.getAttribute("data-claim")));
+    if (!verdict) return;
+    const mark = place.matches("figure") ? markOfListing(place) : place;
+    mark.replaceChildren();
+    if (verdict.verdict === "supported") mark.append(this.#tick(verdict));
+    if (verdict.verdict === "doubtful") mark.append(flag(verdict, place));
+  }
+
+  /** @param {Verdict} verdict */
+  #tick(verdict) {
+    const label = verdict.evidence ? t("claim.supported_by", { evidence: verdict.evidence }) : t("claim.supported");
+    const onclick = () => this.onEvidence?.(verdict);
+    return node("span", { class: "tick", role: "img", "aria-label": label, title: label, onclick }, icon("done"));
+  }
+}
+
+/**
+ * A marker stays on the line of the word before it.
+ * @param {Element} marker
+ */
+function keepWithWord(marker) {
+  const before = marker.previousSibling;
+  if (before instanceof Text) before.data = before.data.replace(/\s+$/, "\u202f");
+}
+
+/** @param {Element} figure */
+function markOfListing(figure) {
+  const caption = figure.querySelector(":scope > figcaption") || figure;
+  return caption.querySelector(".claim") || caption.appendChild(node("span", { class: "claim" }));
+}
+
+/**
+ * @param {Verdict} verdict
+ * @param {Element} place
+ */
+function flag(verdict, place) {
+  const button = node("button", { type: "button", class: "flag", "aria-expanded": "false", title: verdict.reason }, icon("flag"));
+  button.setAttribute("aria-label", t("claim.doubtful"));
+  const words = verdict.evidence && node("q", {}, verdict.evidence);
+  const reason = node("span", { class: "doubt", role: "note" }, node("strong", {}, t("claim.doubtful_title")), " ", verdict.reason, " ", words);
+  button.addEventListener("click", () => {
+    const open = button.getAttribute("aria-expanded") !== "true";
+    button.setAttribute("aria-expanded", String(open));
+    if (open) (place.closest("p, li, td, th, dd, figure, blockquote") || place).append(reason);
+    else reason.remove();
+  });
+  return button;
+}
+
+/**
+ * Makes rendered Markdown usable: listings can be copied, tabs switched, images of the book are loaded with the key.
+ * @param {Element} root
+ * @param {string} book
+ */
+export function enhance(root, book) {
+  for (const figure of matching(root, "figure.listing")) addCopyButton(figure);
+  for (const tabs of matching(root, ".tabs")) makeTabs(tabs);
+  for (const image of matching(root, "img[data-file]")) showImage(/** @type {HTMLImageElement} */ (image), book);
+  for (const formula of matching(root, 'math[display="block"]')) formula.setAttribute("tabindex", "0"); // it may scroll
+  for (const diagram of matching(root, ".diagram")) foldSource(diagram);
+  for (const task of matching(root, ".task")) {
+    task.setAttribute("role", "img");
+    task.setAttribute("aria-label", t(task.classList.contains("done") ? "task.done" : "task.open"));
+  }
+}
+
+/**
+ * @param {Element} root
+ * @param {string} selector
+ */
+function matching(root, selector) {
+  return [...(root.matches(selector) ? [root] : []), ...root.querySelectorAll(selector)];
+}
+
+/**
+ * The source of a diagram that can be read as a list is folded.
+ * @param {Element} diagram
+ */
+function foldSource(diagram) {
+  const source = diagram.querySelector(":scope > pre");
+  if (!source || diagram.children.length < 2) return;
+  const fold = node("details", {}, node("summary", {}, t("diagram.source")));
+  source.replaceWith(fold);
+  source.setAttribute("tabindex", "0");
+  fold.append(source);
+}
+
+/** @param {Element} figure */
+function addCopyButton(figure) {
+  let caption = figure.querySelector("figcaption");
+  if (!caption) {
+    caption = node("figcaption", {}, figure.getAttribute("data-language") || "");
+    figure.prepend(/** @type {Node} */ (caption));
+  }
+  const button = node("button", { type: "button", class: "copy" }, t("listing.copy"));
+  button.addEventListener("click", async () => {
+    await copyText(figure.querySelector("pre")?.textContent || "");
+    button.textContent = t("listing.copied");
+    button.addEventListener("blur", () => (button.textContent = t("listing.copy")), { once: true });
+  });
+  caption?.append(button);
+  figure.querySelector("pre")?.setAttribute("tabindex", "0");
+}
+
+let tabsMade = 0;
+
+/** @param {Element} tabs */
+function makeTabs(tabs) {
+  const panels = [...tabs.querySelectorAll(":scope > .tab")];
+  if (!panels.length || tabs.querySelector(":scope > [role=tablist]")) return;
+  const list = node("div", { role: "tablist", class: "tab-list" });
+  const buttons = panels.map((panel, place) => {
+    const id = `tab-${(tabsMade += 1)}`;
+    panel.id = `${id}-panel`;
+    panel.setAttribute("role", "tabpanel");
+    panel.setAttribute("aria-labelledby", id);
+    const label = panel.getAttribute("data-label") || String(place + 1);
+    return list.appendChild(node("button", { type: "button", role: "tab", id, "aria-controls": panel.id }, label));
+  });
+  const choose = (/** @type {number} */ chosen) => {
+    panels.forEach((panel, place) => panel.toggleAttribute("hidden", place !== chosen));
+    buttons.forEach((button, place) => {
+      button.setAttribute("aria-selected", String(place === chosen));
+      button.setAttribute("tabindex", place === chosen ? "0" : "-1");
+    });
+  };
+  buttons.forEach((button, place) => {
+    button.addEventListener("click", () => choose(place));
+    button.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const target = (place + step + buttons.length) % buttons.length;
+      choose(target);
+      buttons[target].focus();
+    });
+  });
+  choose(0);
+  tabs.prepend(list);
+}
+
+/** @type {Map<string, Promise<string>>} */
+const images = new Map();
+
+/**
+ * @param {HTMLImageElement} image
+ * @param {string} book
+ */
+async function showImage(image, book) {
+  const path = (image.dataset.file || "").split("/").map(encodeURIComponent).join("/");
+  const address = `books/${encodeURIComponent(book)}/files/${path}`;
+  const loading = images.get(address) || request(address).then(async (response) => URL.createObjectURL(await response.blob()));
+  images.set(address, loading);
+  image.classList.add("loading");
+  try {
+    image.src = await loading;
+  } catch {
+    images.delete(address);
+    image.replaceWith(node("span", { class: "missing-image" }, image.alt || image.dataset.file || ""));
+  }
+  image.classList.remove("loading");
+}

@@ -1,0 +1,55 @@
+"""Answers as HTML over HTTP, on a real server with the sample book."""
+
+from __future__ import annotations
+
+import uuid
+
+import httpx
+
+from tests.sse import events
+
+QUESTION = "What does a best effort publisher mean for a reliable subscriber?"
+
+
+def test_html_comes_where_it_is_asked_for(server: str) -> None:
+    """A reply has its answer and its passages as HTML if the request says so, and not otherwise; a key for repeated
+    requests sees one request in both."""
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    plain = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=headers, timeout=30).json()
+    body = {"message": QUESTION, "html": True}
+    rendered = httpx.post(f"{server}/chat/run", json=body, headers=headers, timeout=30).json()
+
+    assert plain.get("html") is None
+    assert rendered["response"] == plain["response"]
+    assert 'class="cite" data-source="1"' in rendered["html"]
+    assert 'data-claim="0"' in rendered["html"]
+    assert all(source["html"].startswith("<") for source in rendered["sources"])
+
+
+def test_a_stream_sends_blocks_that_add_up(server: str) -> None:
+    """The blocks of a stream make up the answer; a resumed stream sends them again, and the reply has the HTML."""
+    body = {"message": QUESTION, "html": True}
+    with httpx.stream("POST", f"{server}/chat/stream", json=body, timeout=30) as response:
+        first = list(events(response.iter_lines()))
+    run_id = next(event.body["run_id"] for event in first if event.name == "status")
+    again = httpx.get(f"{server}/chat/stream/{run_id}", params={"html": True}, timeout=30)
+    resumed = list(events(again.text.split("\n")))
+
+    reply = next(event.body for event in first if event.name == "reply")
+    for stream in (first, resumed):
+        blocks: dict[int, str] = {}
+        for event in stream:
+            if event.name == "block":
+                blocks[event.body["index"]] = event.body["html"]
+        assert "".join(blocks[index] for index in sorted(blocks)).split() == reply["html"].split()
+        assert stream[-1].body["html"] == reply["html"]
+
+
+def test_an_export_has_html_if_asked(server: str) -> None:
+    """An old conversation is rendered when it is read."""
+    session = str(uuid.uuid4())
+    httpx.post(f"{server}/chat/run", json={"message": QUESTION, "session_id": session}, timeout=30)
+
+    export = httpx.get(f"{server}/threads/{session}/export", params={"html": True}, timeout=30).json()
+
+    assert 'class="cite"' in export["turns"][0]["reply"]["html"]

@@ -1,0 +1,133 @@
+"""The page is there at once, also on a slow machine, and a long answer does not make it stutter."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.answering.scripted import drafting
+from tests.fakeai import Step
+from tests.web.conftest import ScriptedSite, needs_browser
+from tests.web.reading import ANSWERED, ask, send, settled
+
+pytestmark = [pytest.mark.browser, needs_browser]
+SLOWDOWN, LOADS = 4, 3
+FIRST_PAINT_MS, INTERACTIVE_MS = 500, 1000
+BLOCKS_AT_ONCE = 12
+MAX_SHIFT = 0.02  # of what a browser sums up; 0.1 is called good
+WORDS, SENTENCES = 2000, 8  # of an answer; of a paragraph
+
+
+def test_the_page_is_there_at_once(browser: Browser, server: str) -> None:
+    """On a machine that is four times slower something is painted after half a second, and after a second the reader
+    can type. The best of three loads counts, because other tests may run at the same time."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server)
+    expect(page.locator(".title-page h1")).to_be_visible()
+    context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
+    paints, readies = [], []
+    for _ in range(LOADS):
+        page.goto("about:blank")
+        page.goto(server)
+        expect(page.locator(".title-page h1")).to_be_visible()
+        paints.append(page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        readies.append(page.evaluate("() => performance.getEntriesByName('interactive')[0].startTime"))
+    context.close()
+
+    assert min(paints) < FIRST_PAINT_MS
+    assert min(readies) < INTERACTIVE_MS
+
+
+WRITTEN = """() => {
+    const text = document.querySelector(".answer-text");
+    const touched = new Set();
+    window.work = [];
+    new MutationObserver((changes) => {
+        for (const change of changes) for (const added of change.addedNodes) touched.add(added);
+        const blocks = new Set([...touched].filter((part) => part.isConnected).map((part) => {
+            while (part.parentNode && part.parentNode !== text) part = part.parentNode;
+            return part;
+        }));
+        window.work.push(blocks.size);
+        touched.clear();
+    }).observe(text, { childList: true, subtree: true });
+}"""
+SHIFTS = """() => {
+    window.shifts = [];
+    new PerformanceObserver((list) => {
+        for (const { value, sources } of list.getEntries()) {
+            window.shifts.push([value, sources.map(({ node }) => node?.className ?? String(node))]);
+        }
+    }).observe({ type: "layout-shift", buffered: false });
+}"""
+
+
+def long_draft() -> str:
+    """An answer of 2,000 words in paragraphs, lists and listings."""
+    sentence = "The publisher keeps its last messages for subscribers that arrive late. [1] "
+    paragraphs = WORDS // (len(sentence.split()) * SENTENCES) + 1
+    parts = [sentence * SENTENCES + "\n\n- One item of a list [1]\n- And another\n\n" for _ in range(paragraphs)]
+    return "".join(parts) + "```python\nqos = QoSProfile(depth=10)\n```\n"
+
+
+def test_a_long_answer_is_drawn_once(scripted: ScriptedSite, scripted_page: Page) -> None:
+    """While 2,000 words arrive, an event draws the block that it is about, and the reply draws nothing again. What
+    stands on the screen does not move. How long this takes is measured by benchmarks/page.py."""
+    held = threading.Event()
+    scripted.ai.script(Step(say=drafting(long_draft()), hold=held), then=Step(say=drafting(long_draft())))
+    send(scripted_page, ANSWERED)
+    expect(scripted_page.locator(".answer-text p").first).to_be_visible()
+    status = scripted_page.locator(".turn-status")
+    expect(status).to_be_in_viewport()
+    scripted_page.evaluate(WRITTEN)
+    scripted_page.evaluate(SHIFTS)
+    place = status.bounding_box()
+    held.set()
+    expect(scripted_page.locator(".answer-text figure.listing")).to_be_attached(timeout=20_000)
+    if status.count():
+        assert status.bounding_box() == place
+    settled(scripted_page)
+
+    words = scripted_page.evaluate("() => document.querySelector('.answer-text').innerText.split(/\\s+/).length")
+    work = scripted_page.evaluate("() => window.work")
+    assert words >= WORDS
+    assert len(work) > BLOCKS_AT_ONCE
+    assert max(work) <= BLOCKS_AT_ONCE  # events that come together are drawn together
+    assert sum(value for value, _ in scripted_page.evaluate("() => window.shifts")) < MAX_SHIFT
+
+
+def test_a_reply_that_changes_nothing_draws_nothing(page: Page) -> None:
+    """The reply is compared block by block with what was streamed: only what differs is replaced."""
+    ask(page, ANSWERED)
+    kept = page.evaluate(
+        """async () => {
+            const { AnswerText } = await import("./shared/answer.js");
+            const text = new AnswerText({ book: () => "" });
+            const claim = "<span class='claim' data-claim='0'></span>";
+            const blocks = ["<p>One</p>", `<p>Two ${claim}</p>`, "<ul><li>Three</li></ul>"];
+            blocks.forEach((html, index) => text.block({ index, html }));
+            const verdict = { claim: 0, verdict: "supported", evidence: "", reason: "", chunk_id: null, citations: [] };
+            text.verdict(verdict);
+            const before = [...text.element.children];
+            text.finish({ html: blocks.join("\\n").replace("Three", "Four"), statements: [verdict] });
+            const after = [...text.element.children];
+            return after.map((element, place) => [element === before[place], element.textContent.trim()]);
+        }"""
+    )
+
+    assert kept == [[True, "One"], [True, "Two"], [False, "Four"]]
+    expect(page.locator(".turn.answer")).to_be_visible()
+
+
+def test_passages_are_drawn_when_they_are_unfolded(page: Page) -> None:
+    """The notes of an answer hold their passages only after a reader has opened them."""
+    turn = ask(page, ANSWERED)
+    expect(turn.locator(".note .passage")).to_have_count(0)
+
+    turn.locator(".note-title").first.click()
+
+    expect(turn.locator(".note .passage")).to_have_count(1)
+    expect(turn.locator(".note .passage")).to_contain_text("lost packets are sent again")
