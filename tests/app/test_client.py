@@ -29,7 +29,7 @@ from lectern.domain.jobs import JobOrder
 from lectern.domain.keys import RIGHTS, KeyRequest
 from lectern.domain.replies import Answer, Exchange, Refusal, Reply
 from lectern.domain.scope import Scope
-from lectern.domain.threads import ThreadEdit
+from lectern.domain.threads import Feedback, ThreadEdit
 from tests.served import LECTERN, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -144,7 +144,7 @@ def as_sent(chunk: Chunk) -> Chunk:
 
 def sent_hit(hit: Hit) -> Hit:
     """A hit without what a search does not send."""
-    return replace(hit, chunk=as_sent(hit.chunk), lexical=0.0, windows=(), before=(), after=())
+    return replace(hit, chunk=as_sent(hit.chunk), windows=(), before=(), after=())
 
 
 def neighbours(hit: Hit) -> list[tuple[Any, ...]]:
@@ -155,7 +155,7 @@ def neighbours(hit: Hit) -> list[tuple[Any, ...]]:
 
 def as_dict(reply: Reply) -> dict[str, Any]:
     """What a reader sees of a reply, and what was measured, times aside."""
-    account = replace(reply.account, look_ups=(), timings=None)  # type: ignore[arg-type]  # no time is the same twice
+    account = replace(reply.account, look_ups=(), instructions="", tool_uses=(), created_at="", timings=None)  # type: ignore[arg-type]  # no time is the same twice
     values = {"kind": reply.kind, "text": reply.text, "account": account, "removed": reply.removed}
     values["considered"] = [(hit.chunk.id, hit.chunk.url, hit.similarity) for hit in reply.considered]
     if isinstance(reply, Refusal):
@@ -254,11 +254,20 @@ async def test_a_thread_follows_up(pair: Pair) -> None:
     )
     assert len(there.retrieval_history) == len(here.retrieval_history)
     for our, remote_turn in zip(local_turns, theirs, strict=True):
-        same = replace(our, run_id="", asked_at="", replied_at="", reply={}, look_ups=())
-        assert replace(remote_turn, run_id="", asked_at="", replied_at="", reply={}) == same
+        same = replace(our, run_id="", asked_at="", replied_at="", reply={}, look_ups=(), tool_uses=())
+        assert replace(remote_turn, run_id="", asked_at="", replied_at="", reply={}, tool_uses=()) == same
+        assert [(use.name, use.arguments, use.output) for use in remote_turn.tool_uses] == [
+            (use.name, use.arguments, use.output) for use in our.tool_uses
+        ]
         assert remote_turn.asked_at < remote_turn.replied_at
         assert remote_turn.reply["sources"] == our.reply["sources"]
     assert theirs[1].standalone != theirs[1].question
+    conversations = [await side.threads.conversation(thread) for side in (pair.here, pair.there)]
+    local_messages, remote_messages = [
+        [(message.role, message.content) for message in conversation.messages] for conversation in conversations
+    ]
+    assert remote_messages == local_messages
+    assert remote_messages[0][0] == "system"
     [head] = (await pair.there.threads.list(limit=5)).heads
     assert head == replace(there.head, filters={})
     edited = await pair.there.threads.edit(thread, ThreadEdit(title="Topics", version=there.head.version))
@@ -270,6 +279,30 @@ async def test_a_thread_follows_up(pair: Pair) -> None:
     await pair.there.threads.delete(thread)
     with pytest.raises(errors.UnknownThread):
         await pair.there.threads.read(thread)
+
+
+async def test_feedback_and_insights_are_the_same(pair: Pair) -> None:
+    """A rated conversation reads the same, and so does what readers asked; a deleted one leaves no trace."""
+    thread = str(uuid.uuid4())
+    for side in (pair.here, pair.there):
+        for head in (await side.threads.list()).heads:  # of other tests
+            await side.threads.delete(head.thread_id)
+        await side.ask(QUESTION, thread=thread)
+        await side.ask("Which wine goes well with roast duck?", thread=thread)
+        await side.threads.rate(thread, 1, "up")
+        await side.threads.rate(thread, 2, "down", reason="wrong", comment="I like duck.")
+        await side.threads.rate(thread, 1, None)
+
+    here, there = [await side.insights(days=7) for side in (pair.here, pair.there)]
+    feedback = [[turn.feedback for turn in await side.threads.turns(thread)] for side in (pair.here, pair.there)]
+    for side in (pair.here, pair.there):
+        await side.threads.delete(thread)
+
+    assert here == there
+    assert (here.turns, here.answered, here.refused) == (2, 1, 1)
+    assert (here.thumbs.up, here.thumbs.down, here.thumbs.reasons) == (0, 1, {"wrong": 1})
+    assert feedback[0] == feedback[1] == [None, Feedback(rating="down", reason="wrong", comment="I like duck.")]
+    assert [(await side.insights(days=7)).turns for side in (pair.here, pair.there)] == [0, 0]
 
 
 async def test_books_lessons_and_outlines_are_the_same(pair: Pair) -> None:
@@ -285,6 +318,15 @@ async def test_books_lessons_and_outlines_are_the_same(pair: Pair) -> None:
         assert replace(theirs, manifest=local_book.manifest, source=local_book.source) == local_book
         assert theirs.manifest == manifest
     assert await pair.there.book() == await pair.there.book("alpha") == books[0]
+
+
+async def test_the_details_of_a_book_are_the_same(pair: Pair) -> None:
+    """But for the manifest, of which a server sends the name and the title."""
+    here, there = await pair.here.book_details("alpha"), await pair.there.book_details()
+
+    assert replace(there, entry=here.entry) == here
+    assert there.entry == await pair.there.book("alpha")
+    assert there.suggestions
 
 
 async def test_a_book_is_ingested_and_removed(pair: Pair) -> None:
@@ -391,6 +433,9 @@ MISTAKES = {
     "BadInput of a long question": lambda side: side.ask("a" * 1001),
     "BadInput of no question": lambda side: side.ask(" "),
     "BadInput of a thread": lambda side: side.ask(QUESTION, thread="mine"),
+    "BadInput of days": lambda side: side.insights(days=0),
+    "BadInput of a rating": lambda side: side.threads.rate(NOBODYS, 1, "up", reason="wrong"),
+    "UnknownThread of a rating": lambda side: side.threads.rate(NOBODYS, 1, "up"),
     "BadInput of text": lambda side: side.ask("a \udcff"),
 }
 
@@ -443,6 +488,8 @@ async def test_a_key_opens_what_it_may(site: Site) -> None:
             await there.ask(QUESTION)
         with pytest.raises(errors.Forbidden, match="'admin'"):
             await anext(there.doctor())
+        with pytest.raises(errors.Forbidden, match="'admin'"):
+            await there.insights()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8420", "ftp://host", "", "http://", "http://user:word@host", "\x00"])

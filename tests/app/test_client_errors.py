@@ -35,7 +35,7 @@ def problems() -> Iterator[errors.LecternError]:
     plain = (
         "UnknownLesson UnknownThread UnknownRun UnknownJob SourceError BookNotFound BadManifest WrongBook ConfigError "
         "IndexMismatch IndexDamaged ModelDamaged InUse Busy Conflict Cancelled JobCancelled JobFailed Unauthorised "
-        "Forbidden WrongOrigin Overloaded StoreUnavailable WorkerLost Unexpected"
+        "Forbidden WrongOrigin Overloaded StoreUnavailable OutOfResources WorkerLost Unexpected"
     )
     for name in plain.split():
         yield getattr(errors, name)("what to do")

@@ -433,3 +433,23 @@ async def test_a_change_of_subject_is_not_answered_with_the_old_one(tmp_path: Pa
 
     assert not bread["should_answer"]
     assert service["standalone"] == "What is a service?"
+
+
+async def test_the_models_summary_stays_and_is_renewed(lectern: Lectern, ai: FakeAI) -> None:
+    """Phrases from the questions do not replace it, and the model writes it anew every five exchanges, also after the
+    twentieth, when the history that it sees does not grow any more."""
+    thread_id = str(uuid.uuid4())
+    summaries: list[str | None] = []
+    for turn in range(1, 26):
+        ai.script(then=Step(say=lambda body, turn=turn: _summary_or_answer(body, f"Nodes until turn {turn}")))
+        run = lectern.app.runs.start(request(thread_id=thread_id))
+        await run.reply()
+        await run.wait_until_ended()
+        summaries.append((await lectern.threads.read(thread_id)).head.topic_summary)
+
+    assert summaries == [None if turn < 5 else f"Nodes until turn {turn // 5 * 5}" for turn in range(1, 26)]
+
+
+def _summary_or_answer(body: dict[str, Any], summary: str) -> ScriptedReply:
+    is_summary = "the conversation is about" in str(body["messages"][0])
+    return ScriptedReply(text=summary if is_summary else NODE)

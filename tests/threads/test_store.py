@@ -6,15 +6,17 @@ import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from lectern.conversations.export import as_markdown
 from lectern.domain.errors import BadInput, Busy, Conflict, UnknownThread
 from lectern.domain.replies import Exchange, LookUp
-from lectern.domain.threads import LIVE_MESSAGES, Beginning, Run, ThreadEdit, Turn
+from lectern.domain.threads import LIVE_MESSAGES, Beginning, Feedback, Run, ThreadEdit, Turn
 from lectern.store.leases import Leases
 from lectern.store.tables import archived_messages, messages, turn_log, turns
 from lectern.store.threads import SqlThreads
@@ -22,6 +24,15 @@ from lectern.store.turn_log import SqlTurnLog
 from tests.databases import fresh_database
 
 FIRST_OWNER, SECOND_OWNER = "mine", "yours"
+TABLES = (
+    "conversation_threads",
+    "messages",
+    "archived_messages",
+    "turns",
+    "archived_turns",
+    "turn_feedback",
+    "turn_log",
+)
 
 
 class Store:
@@ -165,6 +176,34 @@ async def test_refusals_are_kept_and_are_no_context(store: Store) -> None:
     )
     assert len((await store.threads.thread(FIRST_OWNER, thread_id)).messages) == 6
     assert [exchange.question for exchange in await store.threads.recent(FIRST_OWNER, thread_id, 1)] == ["third"]
+
+
+async def test_doubtful_claims_are_exported_and_are_no_context(store: Store) -> None:
+    """An export shows a doubtful claim with the reason and the book's words; a later answer does not rest on it."""
+    thread_id, answer = new_id(), "A node computes. It weighs\n12 kg. It talks."
+    claim = {"text": "It weighs\n12 kg.", "start": 17, "end": 33, "verdict": "doubtful", "reason": "No number."}
+    other = {"text": "It talks.", "start": 34, "end": 43, "verdict": "unconfirmed", "reason": ""}
+    statements = [{**claim, "evidence": "A node has no weight."}, other, {**claim, "start": "x"}, None]
+    turn = replace(turn_of(new_id(), "first"), answer=answer, reply={"response": answer, "statements": statements})
+    async with store.leases.hold(FIRST_OWNER, thread_id, turn.run_id, 5):
+        await store.log.begin(run_of(turn.run_id, FIRST_OWNER, thread_id))
+        await store.threads.append(
+            FIRST_OWNER,
+            thread_id,
+            turn,
+            thread_exists=False,
+            beginning=Beginning(book_id="b", title="t", metadata={}),
+            filters={},
+            summary=None,
+        )
+
+    [exchange] = await store.threads.recent(FIRST_OWNER, thread_id, 20)
+    head = await store.threads.head(FIRST_OWNER, thread_id)
+    assert head is not None
+    text = as_markdown(head, await store.threads.turns(FIRST_OWNER, thread_id))
+
+    assert exchange.answer == "A node computes.  It talks."
+    assert f"{answer}\n\n⚑ “It weighs 12 kg.” No number. The book: “A node has no weight.”\n" in text
 
 
 async def test_old_messages_move_and_are_read_as_before(store: Store) -> None:
@@ -407,10 +446,11 @@ async def test_deleting_leaves_nothing(store: Store) -> None:
     for number in range(30):
         await store.say(FIRST_OWNER, thread_id, f"canary {number}")
     await store.log.begin(run_of(new_id(), FIRST_OWNER, thread_id, "canary failed"))
+    await store.threads.rate(FIRST_OWNER, thread_id, 1, Feedback(rating="down", comment="canary comment"))
     await store.threads.delete(FIRST_OWNER, thread_id)
 
     async with store.engine.connect() as connection:
-        for table in ("conversation_threads", "messages", "archived_messages", "turns", "archived_turns", "turn_log"):
+        for table in TABLES:
             rows = (await connection.execute(text(f"SELECT * FROM {table}"))).all()
             assert "canary" not in json.dumps([list(row) for row in rows], default=str), table
 
@@ -425,3 +465,78 @@ async def test_the_log_keeps_what_failed(store: Store) -> None:
         row = (await connection.execute(select(turn_log))).one()
     assert (row.question, row.state, row.error) == ("why?", "error", "the model did not answer")
     assert await store.threads.head(FIRST_OWNER, thread_id) is None
+
+
+async def found(store: Store, query: str, owner: str = FIRST_OWNER, **options: object) -> list[str]:
+    """The titles of the conversations with these words."""
+    page = await store.threads.heads(owner, limit=50, query=query, **options)
+    return [head.title for head in page.heads]
+
+
+async def test_conversations_are_found_by_their_words(store: Store) -> None:
+    """Every word is in the title or in a question, whatever its case; answers do not count, nor other owners."""
+    first, second = new_id(), new_id()
+    await store.say(FIRST_OWNER, first, "What is URDF?")
+    await store.say(FIRST_OWNER, first, "How large is a costmap?", at=5)
+    await store.say(FIRST_OWNER, second, "Über die Größe der Karte", at=10)
+    await store.say(SECOND_OWNER, new_id(), "What is URDF to you?", at=20)
+
+    assert await found(store, "urdf") == await found(store, "URDF costmap") == ["What is URDF?"]
+    for query in ("über", "ÜBER Größe", "Über größe", "KARTE über"):
+        assert await found(store, query) == ["Über die Größe der Karte"]
+    assert await found(store, "urdf lidar") == await found(store, "answer") == []
+    assert await found(store, "  ") == ["Über die Größe der Karte", "What is URDF?"]
+    assert await found(store, "urdf", SECOND_OWNER) == ["What is URDF to you?"]
+
+
+async def test_signs_of_patterns_are_letters(store: Store) -> None:
+    """A percent sign, an underscore and a backslash are looked for as they are."""
+    titles = ["100% of cmd_vel", "100 of cmdxvel", "a\\b", "quote ' and \" here"]
+    for number, title in enumerate(titles):
+        await store.say(FIRST_OWNER, new_id(), title, at=10 * number)
+
+    for query, title in (
+        ("0%", titles[0]),
+        ("cmd_vel", titles[0]),
+        ("\\", titles[2]),
+        ("'", titles[3]),
+        ('"', titles[3]),
+    ):
+        assert await found(store, query) == [title]
+    assert await found(store, "%_%") == await found(store, "'; DROP TABLE messages; --") == []
+
+
+async def test_archived_conversations_are_found(store: Store) -> None:
+    """Old messages of a long conversation, and conversations that nobody used for long."""
+    long_thread = new_id()
+    await store.say(FIRST_OWNER, long_thread, "The beginning")
+    await store.say(FIRST_OWNER, long_thread, "Something about quaternions", at=2)
+    for number in range(LIVE_MESSAGES):
+        await store.say(FIRST_OWNER, long_thread, f"Question {number}", at=10 + number)
+    await store.threads.archive_idle(moment(3000))
+
+    assert (await store.threads.heads(FIRST_OWNER, limit=1)).heads[0].archived
+    assert await found(store, "quaternions") == await found(store, "beginning quaternions") == ["The beginning"]
+
+
+async def test_a_search_is_paged(store: Store) -> None:
+    """Cursors go on within the conversations that were found; another book's are left out."""
+    for number in range(9):
+        await store.say(FIRST_OWNER, new_id(), f"{'even' if number % 2 == 0 else 'odd'} {number}", at=10 * number)
+
+    titles, cursor = [], None
+    while True:
+        page = await store.threads.heads(FIRST_OWNER, limit=2, cursor=cursor, query="EVEN", book_id="book")
+        titles += [head.title for head in page.heads]
+        if (cursor := page.cursor) is None:
+            break
+
+    assert titles == ["even 8", "even 6", "even 4", "even 2", "even 0"]
+    assert await found(store, "even", book_id="another") == []
+
+
+@pytest.mark.parametrize("query", ["x" * 201, "\0", "\ud800", " ".join(map(str, range(13)))])
+async def test_a_query_that_cannot_be_searched_is_refused(store: Store, query: str) -> None:
+    """Too long, or with signs that a database cannot have."""
+    with pytest.raises(BadInput):
+        await store.threads.heads(FIRST_OWNER, limit=5, query=query)

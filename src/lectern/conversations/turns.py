@@ -115,7 +115,8 @@ async def converse(request: TurnRequest, deps: Conversations) -> AsyncGenerator[
         async with aclosing(_logged(request, head, question, deps)) as events:
             async for event in events:
                 yield event
-    await _summarise(request, question, deps)
+    if ((head.turn_count if head else 0) + 1) % SUMMARY_FROM == 0:
+        await _summarise(request, question, deps)
 
 
 async def _stored_reply(request: TurnRequest, deps: Conversations) -> Json | None:
@@ -180,6 +181,8 @@ async def _turn(
         replied_at=str(rendered["timestamp"]),
         reply=rendered,
         look_ups=reply.account.look_ups,
+        instructions=reply.account.instructions,
+        tool_uses=reply.account.tool_uses,
     )
     storing = deps.threads.append(
         request.owner,
@@ -235,11 +238,8 @@ def _summary(head: ThreadHead | None, history: tuple[Exchange, ...], turn: Turn)
 
 
 async def _summarise(request: TurnRequest, question: Question, deps: Conversations) -> None:
-    """Every five exchanges, store the model's summary of the conversation. The client does not wait for it, and a
-    failure is ignored."""
+    """Store the model's summary of the conversation. The client does not wait for it, and a failure is ignored."""
     questions = [*(exchange.question for exchange in question.history), request.text]
-    if len(questions) < SUMMARY_FROM or len(questions) % SUMMARY_FROM:
-        return
     with suppress(LecternError, TimeoutError):
         async with asyncio.timeout(SUMMARY_SECONDS):
             summary = await deps.answering.summarise(questions)

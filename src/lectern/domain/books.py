@@ -47,6 +47,7 @@ class Manifest:
     site: Site = "plain"
     exclude: tuple[str, ...] = ()
     language: str = "en"
+    description: str | None = None  # what the author says of the book, here or in the site's configuration
     modules: tuple[ModuleInfo, ...] = ()
     defaults: Defaults = field(default_factory=Defaults)
     reader_tier: int | None = None  # the filter when a reader names no tier; None: every tier
@@ -75,6 +76,19 @@ class LessonPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inclusion:
+    """How the files that a lesson includes are found, and what it shows of them. Paths are POSIX paths from the book's
+    folder."""
+
+    syntaxes: tuple[str, ...]  # of the directives that the book's site understands
+    root: str  # the folder that files are included from
+    bases: tuple[str, ...] = ()  # folders that paths in directives begin at
+    site_folder: str = "."  # the folder of the site's configuration
+    notes: tuple[tuple[str, str], ...] = ()  # names of the notes that the lesson embeds, and their files
+    digest: str = ""  # of the lesson's lines with what they include
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LessonSource:
     """What is known of a lesson before its body is cut into chunks."""
 
@@ -90,6 +104,8 @@ class LessonSource:
     proficiency_level: str
     layer: str
     digest: str  # of everything that reaches this lesson's chunks: bytes, place, titles, url, values, code versions
+    inclusion: Inclusion | None = None  # None: it includes nothing
+    wiki: bool = False  # its `[[links]]`, comments and block ids are Obsidian's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +126,11 @@ class Survey:
     lessons: tuple[LessonSource, ...]
     problems: tuple[Problem, ...]
     files_discovered: int
+    files_left_out: tuple[str, ...] = ()  # files that are not part of the book, or that cannot be read as Markdown
+    includes: int = 0  # directives whose files are shown
+    includes_failed: int = 0
+    declared_language: str | None = None  # None: the manifest has none
+    samples: tuple[str, ...] = ()  # of the text, to tell its language
 
 
 def natural(path: str) -> tuple[tuple[tuple[int, int, str], ...], ...]:
@@ -132,3 +153,4 @@ class BookEntry:
     total_chunks: int
     last_full_ingest: str | None
     last_incremental_update: str | None
+    epoch: int = field(default=0, compare=False)  # counts committed replacements; a server does not send it

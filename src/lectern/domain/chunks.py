@@ -30,6 +30,17 @@ class SectionMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IncludedLines:
+    """A part of a chunk's text that its lesson includes from another file, without a gap between the lines."""
+
+    at: int  # where it begins in the chunk's text
+    end: int
+    file: str  # POSIX path from the book's folder; it may begin with `..`
+    line_start: int  # 1-based, in that file
+    line_end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """The unit that is embedded, found and cited: its text and everything the index stores about it.
 
@@ -66,6 +77,7 @@ class Chunk:
     lesson_title: str
     url: str
     sections: tuple[SectionMark, ...]  # none where all of the text is of one section, which `url` opens
+    included: tuple[IncludedLines, ...] = ()  # from other files; `line_start` and `line_end` are then the directive's
     # change detection and size
     content_hash: str
     source_file_hash: str
@@ -73,10 +85,29 @@ class Chunk:
     token_count: int
     char_count: int
 
+    @property
+    def page_url(self) -> str:
+        """The link to the page, without the heading's anchor."""
+        return self.url.partition("#")[0]
+
+    @property
+    def module_name(self) -> str:
+        """The module's slug, as the fifth design document calls it."""
+        return self.module
+
     def section_at(self, place: int) -> SectionMark | None:
         """The section at a position in the text, if the chunk contains several."""
         marks = [mark for mark in self.sections if mark.at <= place]
         return marks[-1] if marks else None
+
+    def included_at(self, place: int) -> IncludedLines | None:
+        """What is included at a position in the text."""
+        return next((part for part in self.included if part.at <= place < max(part.end, part.at + 1)), None)
+
+
+def model_of(fingerprint: str) -> str:
+    """The model in an embedder's fingerprint, `provider/model/dimensions`; the model's name may have slashes."""
+    return fingerprint.partition("/")[2].rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +119,7 @@ class Stamp:
     created_at: str
     updated_at: str
     embedded_at: str
-    embedding_model: str
+    embedding_model: str  # its name, as its provider calls it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +150,10 @@ def chunks_digest(chunks: Iterable[Chunk]) -> str:
     """One hash over every field of these chunks, whatever their order: equal digests mean equal chunks."""
     whole = hashlib.sha256()
     for chunk in sorted(chunks, key=lambda chunk: chunk.id):
-        whole.update(json.dumps(asdict(chunk), sort_keys=True).encode())
+        fields = asdict(chunk)
+        if not chunk.included:  # a chunk that was indexed before the field existed has the same digest
+            del fields["included"]
+        whole.update(json.dumps(fields, sort_keys=True).encode())
     return whole.hexdigest()
 
 

@@ -5,6 +5,7 @@ LecternError
     KeyUsed             an idempotency key of another request
     UnknownBook         no such book                404 / exit 2
     UnknownLesson       no such lesson or chunk     404 / exit 2
+    UnknownFile         no such image of the book   404 / exit 2
     UnknownThread       no such thread of yours     404 / exit 2
     UnknownRun          no such run of yours        404 / exit 2
     UnknownJob          no such job                 404 / exit 2
@@ -31,6 +32,7 @@ LecternError
   TooMany             the limit is reached          429 / exit 2
   Overloaded          too much is under way         503 / exit 3
   StoreUnavailable    the database does not answer  503 / exit 3
+    OutOfResources      no disk, memory or descriptors are left
   WorkerLost          the worker process died       503 / exit 3
   Unexpected          a fault of Lectern's own      500 / exit 3
   CommandFailed       what a server said to a command; its exit code is the server's
@@ -83,6 +85,15 @@ class UnknownLesson(BadInput):
     """A lesson or chunk id that this book does not have."""
 
     status = 404
+
+
+class UnknownFile(BadInput):
+    """A file that is no image of this book. The error is the same whatever is at that path."""
+
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("the book has no such image", field="path")
 
 
 class UnknownThread(BadInput):
@@ -200,6 +211,10 @@ class StoreUnavailable(LecternError):
     retryable = True
 
 
+class OutOfResources(StoreUnavailable):
+    """The machine has no disk, memory or file descriptors left. Nothing stored is damaged by this."""
+
+
 class ProviderError(LecternError):
     """An embedder or a language model failed."""
 
@@ -210,6 +225,11 @@ class ProviderError(LecternError):
     def __init__(self, provider: str, message: str) -> None:
         self.provider = provider
         super().__init__(f"{provider}: {message}")
+
+    def rename(self, provider: str) -> None:
+        """Name another provider: a call may not know which endpoint it went to."""
+        self.args = (f"{provider}{str(self).removeprefix(self.provider)}",)
+        self.provider = provider
 
 
 class RateLimited(ProviderError):

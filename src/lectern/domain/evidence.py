@@ -33,6 +33,7 @@ class Hit:
     rank: int  # 1-based
     score: float  # 0…1, what the order follows
     similarity: float  # cosine, clamped to 0…1
+    relevance: float  # the cosine on a scale that means the same for every embedder, 0…1
     lexical: float  # 0…1, BM25 against the best candidate's
     windows: tuple[Sequence[float], ...]  # the chunk's own vectors, each of unit length
     before: tuple[Chunk, ...] = ()  # neighbours within the lesson, in its order
@@ -64,7 +65,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidenceMetrics:
-    """How well the evidence covers the question, in figures."""
+    """How well the evidence covers the question, in figures. The three similarities are relevances."""
 
     average_similarity: float
     min_similarity: float

@@ -12,6 +12,7 @@ from lectern.domain.chunks import Change
 Mode = Literal["incremental", "full", "recreate"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 Origin = Literal["server", "terminal"]  # who carries a job on: only a server takes up again what a kill broke off
+REPORT_TOTALS = ("files_left_out", "includes_read", "includes_failed", "language")  # known before a lesson is indexed
 OPEN_STATUSES: frozenset[JobStatus] = frozenset({"queued", "running"})
 
 
@@ -75,13 +76,17 @@ class IngestionJob:
     queued_at: str
     started_at: str | None = None
     completed_at: str | None = None
-    duration_seconds: float | None = None
+    duration_seconds: int | None = None
     error_message: str | None = None
     files_discovered: int = 0
     files_processed: int = 0
     files_skipped: int = 0
     files_failed: int = 0
     files_deleted: int = 0
+    files_left_out: int = 0  # not published, or in a format that is not read; warnings name them
+    includes_read: int = 0  # directives in lessons whose files are shown there
+    includes_failed: int = 0
+    language: str | None = None  # of the book, declared or noticed; None until the folder was read
     chunks_created: int = 0
     chunks_deleted: int = 0
     chunks_kept: int = 0
@@ -155,6 +160,18 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Working:
+    """Lessons are being read or embedded; about one event a second."""
+
+    job: IngestionJob
+    stage: Literal["read", "embed"]
+    done: int  # files of the plan that are done, of `total`
+    total: int
+    share: float  # of the whole plan, 0 to 1; the lessons that are being embedded count in part
+    kind: Literal["working"] = "working"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LessonsIndexed:
     """Another batch of lessons is in the index and in the ledger."""
 
@@ -162,6 +179,11 @@ class LessonsIndexed:
     done: int  # files of the plan that are done, of `total`
     total: int
     kind: Literal["indexed"] = "indexed"
+
+    @property
+    def share(self) -> float:
+        """The share of the plan that is done, 0 to 1."""
+        return self.done / self.total if self.total else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +194,7 @@ class Finished:
     kind: Literal["finished"] = "finished"
 
 
-JobEvent = Planned | LessonsIndexed | Finished
+JobEvent = Planned | Working | LessonsIndexed | Finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

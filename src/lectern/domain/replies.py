@@ -4,11 +4,13 @@ an exception nor a special phrase."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from lectern.domain.clock import utc_now
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import ConfidenceMetrics, Hit
+from lectern.domain.retrieval import RetrievedPassage, format_sources_footer, passage_of
 from lectern.domain.scope import ChunkFilter, ResolvedScope, refuse_undecodable
 
 RefusalReason = Literal["no_results", "weak_evidence", "unsupported", "off_topic", "blocked", "other_book"]
@@ -31,7 +33,8 @@ class Citation:
     section: str  # the nearest heading above that sentence, else the lesson's title
     url: str  # opens at that heading
     fragment_url: str  # the same, and a browser marks the quoted block
-    line_start: int  # of the quoted block, in the source file
+    source_file: str  # of the quoted block: the lesson's, or the one that it includes
+    line_start: int  # of the quoted block, in that file
     line_end: int
 
 
@@ -44,6 +47,7 @@ class Judgement:
     evidence: str = ""  # the words of a passage that say it, or that say otherwise
     passage: int | None = None  # the place of the passage with these words among those that were judged
     reason: str = ""  # why the claim is doubtful, for a reader
+    is_soft: bool = False  # it does not sound like the passages, but no number, unit, name or negation is against it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,17 @@ class LookUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """A call of a tool and what it returned, as the model saw them."""
+
+    call_id: str
+    name: str
+    arguments: str  # JSON
+    output: str
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NearestLesson:
     """A lesson that is suggested in a refusal."""
 
@@ -116,10 +131,55 @@ class Account:
     timings: Timings
     state: ReplyState
     where: ChunkFilter | None = None  # what the reader's filters came to
+    instructions: str = ""  # the system message of the turn
+    tool_uses: tuple[ToolUse, ...] = ()
+    created_at: str = field(default_factory=utc_now)
+
+
+class ReplyNames:
+    """A reply under the names of the third design document."""
+
+    __slots__ = ()
+    text: str
+    account: Account
+
+    @property
+    def content(self) -> str:
+        """The text."""
+        return self.text
+
+    @property
+    def sources(self) -> tuple[RetrievedPassage, ...]:
+        """The cited passages, in the order of their numbers; none for a refusal."""
+        return ()
+
+    @property
+    def model(self) -> str:
+        """The model that answered."""
+        return self.account.model
+
+    @property
+    def tokens_used(self) -> int:
+        """Tokens of all calls to the model."""
+        return self.account.tokens_used
+
+    @property
+    def retrieval_count(self) -> int:
+        """The number of passages that were retrieved."""
+        return self.account.retrieval_count
+
+    @property
+    def created_at(self) -> str:
+        """When the reply was made."""
+        return self.account.created_at
+
+    def format_with_sources(self) -> str:
+        """The text with its sources below."""
+        return self.text + format_sources_footer(self.sources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(ReplyNames):
     """What the book says, each statement cited and judged."""
 
     text: str
@@ -129,11 +189,21 @@ class Answer:
     removed: Removals
     account: Account
     cut: CutReason | None = None  # why the answer ends early
+    lowered: bool = False  # the verdicts on its claims made the level lower than the evidence alone
     kind: Literal["answer"] = "answer"
+
+    @property
+    def sources(self) -> tuple[RetrievedPassage, ...]:
+        """The cited passages, in the order of their numbers."""
+        passages = [passage_of(citation.hit, rank=citation.number) for citation in self.citations]
+        return tuple(
+            replace(passage, source_url=citation.url)
+            for passage, citation in zip(passages, self.citations, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(ReplyNames):
     """The book does not say, or not clearly enough."""
 
     text: str
@@ -144,6 +214,8 @@ class Refusal:
     considered: tuple[Hit, ...]
     removed: Removals
     account: Account
+    suggestions: tuple[str, ...] = ()  # questions that the book answers
+    withdrawn: bool = False  # a model's draft was taken back because its claims do not rest on the book
     kind: Literal["refusal"] = "refusal"
 
 
@@ -157,6 +229,7 @@ class Exchange:
     question: str
     answer: str
     standalone: str | None = None  # as that question was searched for
+    tool_uses: tuple[ToolUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +255,11 @@ def check_question(text: str, top_k: int | None, similarity_threshold: float | N
     length = len(text.strip())
     if not low <= length <= high:
         raise BadInput(f"a question has {low} to {high} characters, this one has {length}", field="message")
-    if top_k is not None and not TOP_K[0] <= top_k <= TOP_K[1]:
+    if top_k is not None and (isinstance(top_k, bool) or not TOP_K[0] <= top_k <= TOP_K[1]):
         raise BadInput(f"top_k must be {TOP_K[0]} to {TOP_K[1]}, not {top_k}", field="top_k")
-    if similarity_threshold is not None and not 0 <= similarity_threshold <= 1:
+    if similarity_threshold is not None and (
+        isinstance(similarity_threshold, bool) or not 0 <= similarity_threshold <= 1
+    ):
         raise BadInput(
             f"similarity_threshold must be 0 to 1, not {similarity_threshold:g}", field="similarity_threshold"
         )

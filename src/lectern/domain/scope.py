@@ -38,7 +38,7 @@ class SearchQuery:
     scope: Scope = field(default_factory=Scope)
     limit: int = 5
     mode: SearchMode = "hybrid"
-    similarity_threshold: float | None = None  # a cosine; hits below it are left out
+    similarity_threshold: float | None = None  # a relevance; hits below it are left out
     offset: int = 0  # results to pass over: the pages before this one
     expand: int = 0  # neighbours to read before and after each hit, within its lesson
 

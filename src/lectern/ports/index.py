@@ -87,6 +87,9 @@ class ChunkIndex(Protocol):
         """Run `work` on a view that no replacement disturbs. It may be run again from the start, so it must only
         read."""
 
+    async def check_room(self) -> None:
+        """Raise if there is too little room for a batch of changes."""
+
     async def replace(self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit) -> None:
         """Apply changes durably and commit them to the ledger; applying them again changes nothing."""
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from lectern.domain.insights import PastTurn
 from lectern.domain.replies import Exchange
 from lectern.domain.threads import (
     LIVE_MESSAGES,
     Beginning,
+    Feedback,
     Json,
     Run,
     RunState,
@@ -27,8 +29,11 @@ class ThreadStore(Protocol):
     async def head(self, owner: str, thread_id: str) -> ThreadHead | None:
         """A thread without its messages, if this owner has it."""
 
-    async def heads(self, owner: str, *, limit: int, cursor: str | None = None) -> ThreadPage:
-        """The owner's threads, the most recently used first."""
+    async def heads(
+        self, owner: str, *, limit: int, cursor: str | None = None, query: str = "", book_id: str | None = None
+    ) -> ThreadPage:
+        """The owner's threads, the most recently used first; with a `query`, those that have each of its words in the
+        title or in a question."""
 
     async def thread(
         self, owner: str, thread_id: str, *, before: int | None = None, limit: int | None = LIVE_MESSAGES
@@ -55,13 +60,17 @@ class ThreadStore(Protocol):
         filters: Json,
         summary: str | None,
     ) -> None:
-        """Store a complete turn; `thread_exists` says that the thread existed when the turn began."""
+        """Store a complete turn; `thread_exists` says that the thread existed when the turn began. `summary` does not
+        replace one by a language model."""
 
     async def edit(self, owner: str, thread_id: str, change: ThreadEdit) -> ThreadHead:
         """Change a thread's title or metadata."""
 
     async def summarise(self, owner: str, thread_id: str, summary: str) -> None:
-        """Give a thread a better summary of its topics."""
+        """Store a summary by a language model; later turns keep it until the model writes another."""
+
+    async def rate(self, owner: str, thread_id: str, number: int, feedback: Feedback | None) -> None:
+        """Store the feedback on a turn instead of an earlier one; None takes it back."""
 
     async def delete(self, owner: str, thread_id: str) -> None:
         """Delete a thread and everything that belongs to it."""
@@ -74,6 +83,13 @@ class ThreadStore(Protocol):
 
     async def archive_idle(self, before: str) -> int:
         """Move threads that were last used before a moment to the archive; returns how many."""
+
+
+class TurnHistory(Protocol):
+    """The stored turns of every owner."""
+
+    def turns(self, book_id: str, since: str, limit: int) -> AsyncIterator[Sequence[PastTurn]]:
+        """The turns about a book since a moment, the newest first and at most `limit`, in batches."""
 
 
 class TurnLog(Protocol):

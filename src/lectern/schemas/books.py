@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from lectern.domain.book_details import BookDetails, ChapterChoice, FilterChoices, ModuleChoice
 from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, StampedChunk
 from lectern.domain.errors import BadInput
@@ -45,6 +46,74 @@ class BookOut(Response):
         )
 
 
+class ModuleChoiceOut(Response):
+    """A module that can be chosen."""
+
+    module: str
+    title: str
+
+
+class ChapterChoiceOut(Response):
+    """A chapter that can be chosen."""
+
+    module: str
+    chapter: int
+    title: str
+
+
+class FilterChoicesOut(Response):
+    """The values that filters may have; a list is empty where the whole book has one value."""
+
+    hardware_tiers: list[int]
+    proficiency_levels: list[str]
+    layers: list[str]
+    modules: list[ModuleChoiceOut]
+    chapters: list[ChapterChoiceOut]
+
+    @classmethod
+    def of(cls, choices: FilterChoices) -> Self:
+        """The choices under the names that requests use."""
+        return cls(
+            hardware_tiers=list(choices.tiers),
+            proficiency_levels=list(choices.levels),
+            layers=list(choices.layers),
+            modules=[ModuleChoiceOut.model_validate(module, from_attributes=True) for module in choices.modules],
+            chapters=[ChapterChoiceOut.model_validate(chapter, from_attributes=True) for chapter in choices.chapters],
+        )
+
+    def choices(self) -> FilterChoices:
+        """The response as a value."""
+        return FilterChoices(
+            tiers=tuple(self.hardware_tiers),
+            levels=tuple(self.proficiency_levels),
+            layers=tuple(self.layers),
+            modules=tuple(ModuleChoice(**module.model_dump()) for module in self.modules),
+            chapters=tuple(ChapterChoice(**chapter.model_dump()) for chapter in self.chapters),
+        )
+
+
+class BookDetailsOut(BookOut):
+    """A book as a reader meets it."""
+
+    description: str = Field(description="The author's words, else the book's first paragraph; plain text.")
+    language: str = Field(description="As the book declares it, or as its text is in.")
+    lessons: int = Field(description="How many lessons are indexed.")
+    filters: FilterChoicesOut
+    suggestions: list[str] = Field(description="First questions, which the book answers.")
+
+    @classmethod
+    def of_details(cls, details: BookDetails, default_id: str | None) -> Self:
+        """The details as a response."""
+        return cls(
+            **BookOut.of(details.entry, default_id).model_dump(),
+            description=details.description,
+            language=details.language,
+            lessons=details.lessons,
+            filters=FilterChoicesOut.of(details.filters),
+            suggestions=list(details.suggestions),
+        )
+
+
 class LessonOut(Response):
     """A whole lesson."""
 
@@ -69,6 +138,51 @@ class LessonOut(Response):
             url=first.url.partition("#")[0],
             chunks=[Neighbour.of(stamped.chunk) for stamped in stored],
         )
+
+
+class HeadingOut(Response):
+    """A heading of a lesson."""
+
+    level: int
+    title: str
+    anchor: str = Field(description='The anchor on the site and in `html`; "" if the heading has none.')
+
+
+class ChunkLinesOut(Response):
+    """The lines of a chunk in the lesson's file."""
+
+    id: str
+    line_start: int
+    line_end: int
+
+
+class LessonLinkOut(Response):
+    """A lesson beside another one."""
+
+    parent_doc_id: str
+    title: str
+
+
+class LessonPageOut(Response):
+    """A lesson to read in a browser."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    parent_doc_id: str
+    book_id: str
+    title: str
+    breadcrumb: str
+    url: str
+    source_file: str
+    from_: Literal["file", "index"] = Field(
+        alias="from",
+        description="`index` if the file is gone or has changed since it was indexed: the text is the indexed one.",
+    )
+    html: str = Field(description="Sanitised. Blocks have `data-lines`: their lines in the file, such as `12-15`.")
+    headings: list[HeadingOut]
+    chunks: list[ChunkLinesOut]
+    previous: LessonLinkOut | None
+    next: LessonLinkOut | None
 
 
 class ContextOut(Response):

@@ -6,9 +6,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import UUID4, ConfigDict, Field, StringConstraints
+from pydantic import UUID4, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from lectern.domain.clock import utc_now
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
 from lectern.domain.replies import (
     Answer,
@@ -23,7 +22,7 @@ from lectern.domain.replies import (
     Verdict,
 )
 from lectern.domain.threads import Run, RunState
-from lectern.schemas.common import Filters, Metadata, Name, Response
+from lectern.schemas.common import RELEVANCE, Filters, Metadata, Response, decodable
 from lectern.schemas.scope import applied
 
 Out = TypeVar("Out", bound=Response)
@@ -41,23 +40,45 @@ class ChatRequest(Filters):
         }
     )
 
-    message: Annotated[Name, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+    message: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000), BeforeValidator(decodable)
+    ]
     session_id: UUID4 | None = Field(default=None, description="UUID v4 of the conversation; made up when left out.")
     stream: bool = Field(default=False, description="Answer as Server-Sent Events, as `/chat/stream` does.")
+    html: bool = Field(
+        default=False, description="Add the answer and its passages as sanitised HTML, and `block` events to a stream."
+    )
     top_k: int | None = Field(
         default=None, ge=1, le=10, description="How many passages to retrieve; default: AGENT_TOP_K, else 5."
     )
-    similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least cosine of a passage.")
+    similarity_threshold: float | None = Field(
+        default=None, ge=0, le=1, description="The least relevance of a passage; default: the embedder's noise floor."
+    )
     metadata: Metadata | None = Field(
         default=None, description="Kept with a new conversation (user_id, tags …); at most 4 KiB as JSON."
     )
 
 
-class Source(Response):
+class PassageScores(Response):
+    """How near a passage is to the question."""
+
+    similarity_score: float = Field(description="The relevance, under the name of the design document.")
+    relevance: float = Field(description=RELEVANCE)
+    similarity: float = Field(description="The cosine, 0 to 1.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, fields: Any) -> Any:  # noqa: ANN401  # unchecked yet
+        """A reply that an earlier version stored has `similarity_score` alone, a cosine."""
+        if isinstance(fields, dict) and "relevance" not in fields and "similarity_score" in fields:
+            return {**fields, **dict.fromkeys(("relevance", "similarity"), fields["similarity_score"])}
+        return fields
+
+
+class Source(PassageScores):
     """A cited passage and the link that opens it."""
 
     chunk_text: str
-    similarity_score: float
     chapter: str
     section: str
     url: str
@@ -66,11 +87,14 @@ class Source(Response):
     chunk_id: str
     parent_doc_id: str
     page_title: str
+    page_url: str = Field(default="", description="`url` without the heading's anchor.")
+    module_name: str = Field(default="", description="The module's slug.")
     breadcrumb: str
-    source_file: str
-    line_start: int = Field(description="First line of the quoted block in the source file.")
+    source_file: str = Field(description="The file of the quoted block: the lesson's, or one that the lesson includes.")
+    line_start: int = Field(description="First line of the quoted block in that file.")
     line_end: int
     fragment_url: str = Field(description="The link, and a browser marks the quoted block.")
+    html: str | None = Field(default=None, description="`chunk_text` as HTML, if the request asked for it.")
 
     @classmethod
     def of(cls, citation: Citation) -> Self:
@@ -78,7 +102,9 @@ class Source(Response):
         chunk = citation.hit.chunk
         return cls(
             chunk_text=citation.passage,
-            similarity_score=citation.hit.similarity,
+            similarity_score=citation.hit.relevance,
+            relevance=citation.hit.relevance,
+            similarity=citation.hit.similarity,
             chapter=chunk.chapter_title,
             section=citation.section,
             url=citation.url,
@@ -87,8 +113,10 @@ class Source(Response):
             chunk_id=chunk.id,
             parent_doc_id=chunk.parent_doc_id,
             page_title=chunk.page_title,
+            page_url=chunk.page_url,
+            module_name=chunk.module_name,
             breadcrumb=chunk.breadcrumb,
-            source_file=chunk.source_file,
+            source_file=citation.source_file,
             line_start=citation.line_start,
             line_end=citation.line_end,
             fragment_url=citation.fragment_url,
@@ -137,14 +165,13 @@ class NearestLessonOut(Response):
     parent_doc_id: str
 
 
-class ConsideredOut(Response):
+class ConsideredOut(PassageScores):
     """A passage that was handed out but not cited."""
 
     chunk_id: str
     page_title: str
     section: str
     url: str
-    similarity_score: float
 
     @classmethod
     def of(cls, hit: Hit) -> Self:
@@ -155,12 +182,14 @@ class ConsideredOut(Response):
             page_title=chunk.page_title,
             section=chunk.section_title or chunk.lesson_title,
             url=chunk.url,
-            similarity_score=hit.similarity,
+            similarity_score=hit.relevance,
+            relevance=hit.relevance,
+            similarity=hit.similarity,
         )
 
 
 class MetricsOut(Response):
-    """The parts of the confidence."""
+    """The parts of the confidence. The three similarities are relevances."""
 
     average_similarity: float
     min_similarity: float
@@ -180,6 +209,11 @@ class ChatResponse(Response):
     """An answer with its sources, or a refusal with the nearest lessons; both are HTTP 200."""
 
     response: str
+    html: str | None = Field(
+        default=None,
+        description="`response` as sanitised HTML, if the request asked for it: `a.cite[data-source]` are citations, "
+        "`[data-claim]` stands where the claim of that number in `statements` ends.",
+    )
     confidence: float = Field(
         description="How likely the book answers the question, 0 to 1; below 0.60 the reply is a refusal. "
         "Whether each sentence is borne out is said by its verdict."
@@ -195,7 +229,16 @@ class ChatResponse(Response):
     nearest: list[NearestLessonOut]
     outside_scope: list[NearestLessonOut] = Field(description="Lessons that have it, which the filters hide.")
     other_books: list[str] = Field(description="Other indexed books that cover a refused question.")
+    suggestions: list[str] = Field(
+        default_factory=list, description="Questions that the book answers, near to a refused one; empty on answers."
+    )
     statements: list[StatementOut]
+    withdrawn: bool = Field(
+        default=False, description="A draft of the model was withdrawn: its claims do not rest on the book."
+    )
+    lowered: bool = Field(
+        default=False, description="`confidence_level` is lower than the passages alone make it, because of verdicts."
+    )
     cut: CutReason | None = Field(default=None, description="Why the answer ends early, if it does.")
     removed: RemovedOut
     standalone: str = Field(description="The question as it was searched for.")
@@ -222,7 +265,7 @@ class ChatResponse(Response):
             confidence=metrics.confidence,
             sources=[Source.of(citation) for citation in reply.citations] if isinstance(reply, Answer) else [],
             session_id=session_id or str(uuid.uuid4()),
-            timestamp=utc_now(),
+            timestamp=account.created_at,
             confidence_level=metrics.confidence_level,
             should_answer=metrics.should_answer,
             book_id=book_id,
@@ -231,7 +274,10 @@ class ChatResponse(Response):
             nearest=_lessons(reply.nearest if isinstance(reply, Refusal) else ()),
             outside_scope=_lessons(reply.outside_scope if isinstance(reply, Refusal) else ()),
             other_books=list(reply.other_books) if isinstance(reply, Refusal) else [],
+            suggestions=list(reply.suggestions) if isinstance(reply, Refusal) else [],
             statements=[] if refusal else [StatementOut.of(item) for item in getattr(reply, "statements", ())],
+            withdrawn=reply.withdrawn if isinstance(reply, Refusal) else False,
+            lowered=reply.lowered if isinstance(reply, Answer) else False,
             cut=reply.cut if isinstance(reply, Answer) else None,
             removed=_as(RemovedOut, reply.removed),
             standalone=account.standalone,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from lectern.domain.books import Layer, Level
 from lectern.domain.errors import BadInput
+from lectern.domain.keys import Right
 from lectern.domain.scope import Scope
 from lectern.domain.threads import check_metadata
 from lectern.schemas.scope import scope_from
@@ -22,7 +23,8 @@ def _checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-def _decodable(text: object) -> object:
+def decodable(text: object) -> object:
+    """A text, if UTF-8 can encode it; other values are checked by their own type."""
     if isinstance(text, str):
         try:
             text.encode()
@@ -32,13 +34,26 @@ def _decodable(text: object) -> object:
 
 
 Metadata = Annotated[dict[str, Any], AfterValidator(_checked_metadata)]
-Name = Annotated[str, BeforeValidator(_decodable)]
+Name = Annotated[str, BeforeValidator(decodable)]
+RELEVANCE = (
+    "The cosine on a scale that means the same for every embedder, 0 to 1: 0.30 is noise, 0.70 keeps the best passage "
+    "of 95 in 100 questions that a book covers, 0.85 is the median of these."
+)
 
 
 class Request(BaseModel):
     """A request; an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_bool(cls, value: object, info: ValidationInfo) -> object:
+        """A number is never true or false: Pydantic would take them for 1 and 0."""
+        annotation = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool) and bool not in (annotation, *get_args(annotation)):
+            raise ValueError("true and false are not allowed here")
+        return value
 
 
 class Response(BaseModel):
@@ -106,6 +121,12 @@ class Health(Response):
     """Whether the server runs, or can answer."""
 
     status: Literal["ok"] = "ok"
+
+
+class CallerOut(Response):
+    """What a caller may do."""
+
+    rights: list[Right]
 
 
 class ReaderOut(Response):

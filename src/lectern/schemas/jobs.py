@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field
 
 from lectern.domain.errors import BadInput
-from lectern.domain.jobs import JobRecord, JobStatus, Mode, Planned
+from lectern.domain.jobs import REPORT_TOTALS, JobRecord, JobStatus, Mode, Planned
 from lectern.schemas.common import Request, Response
 
 MAX_JOB_ID = 2**31 - 1  # both databases can compare it
@@ -60,13 +60,17 @@ class IngestionJob(Response):
                     "queued_at": "2025-12-17T14:23:45.123Z",
                     "started_at": "2025-12-17T14:23:45.131Z",
                     "completed_at": "2025-12-17T14:23:49.002Z",
-                    "duration_seconds": 3.871,
+                    "duration_seconds": 4,
                     "error_message": None,
                     "files_discovered": 38,
                     "files_processed": 2,
                     "files_skipped": 36,
                     "files_failed": 0,
                     "files_deleted": 0,
+                    "files_left_out": 1,
+                    "includes_read": 12,
+                    "includes_failed": 0,
+                    "language": "en",
                     "chunks_created": 5,
                     "chunks_deleted": 3,
                     "chunks_kept": 245,
@@ -88,13 +92,21 @@ class IngestionJob(Response):
     queued_at: str
     started_at: str | None = Field(description="Null while it is queued.")
     completed_at: str | None = Field(description="Null until it has ended.")
-    duration_seconds: float | None
+    duration_seconds: int | None
     error_message: str | None = Field(description="Why it could not go on.")
     files_discovered: int = Field(description="processed + skipped + failed, once it has ended.")
     files_processed: int
     files_skipped: int
     files_failed: int
     files_deleted: int
+    files_left_out: int = Field(
+        default=0, description="Not published, or in a format that is not read; warnings name them."
+    )
+    includes_read: int = Field(default=0, description="Directives in lessons whose files are shown there.")
+    includes_failed: int = Field(default=0, description="Directives that could not be followed; warnings name them.")
+    language: str | None = Field(
+        default=None, description="Of the book: as the manifest declares it, else as its text is in; `und` if unknown."
+    )
     chunks_created: int
     chunks_deleted: int
     chunks_kept: int
@@ -156,6 +168,10 @@ class IngestionPlan(Response):
     deleted: list[str]
     unchanged: list[str]
     chunks: PlannedChunks
+    files_left_out: int = Field(default=0, description="Not published, or in a format that is not read.")
+    includes_read: int = 0
+    includes_failed: int = 0
+    language: str | None = None
     warnings: list[FileProblem]
     errors: list[FileProblem]
 
@@ -171,4 +187,5 @@ class IngestionPlan(Response):
             "errors": [dataclasses.asdict(problem) for problem in job.errors],
         }
         chunks = PlannedChunks(**dataclasses.asdict(planned.forecast))
-        return cls(**plan, **problems, book_id=job.book_id, chunks=chunks)
+        totals = {name: getattr(job, name) for name in REPORT_TOTALS}
+        return cls(**plan, **problems, **totals, book_id=job.book_id, chunks=chunks)

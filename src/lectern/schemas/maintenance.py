@@ -55,6 +55,13 @@ class FiguresOut(Response):
     log_loss: Figure
 
 
+class RelevanceScaleOut(Response):
+    """From cosines to relevance."""
+
+    points: tuple[tuple[float, float], ...] = Field(description="Cosine and relevance; linear in between.")
+    n: int = Field(description="Covered questions it was fitted on; 0 for a starting point.")
+
+
 class CalibrationOut(Response):
     """Parameters of the probability that a book answers a question."""
 
@@ -67,6 +74,7 @@ class CalibrationOut(Response):
     floor: float
     n: int = Field(description="Questions it was fitted on.")
     notes: str
+    scale: RelevanceScaleOut
 
 
 class CalibrationReportOut(Response):

@@ -11,11 +11,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from lectern.domain.chunks import Chunk, SectionMark, Stamp, StampedChunk
+from lectern.domain.chunks import Chunk, IncludedLines, SectionMark, Stamp, StampedChunk
 from lectern.domain.errors import IndexMismatch
 
-SCHEMA_VERSION = 2
-_ADDED_FIELDS: dict[object, dict[str, Any]] = {1: {"sections": []}}  # fields that an older version lacks
+SCHEMA_VERSION = 3
+_ADDED_FIELDS: dict[object, dict[str, Any]] = {  # fields that an older version lacks
+    1: {"sections": [], "included": []},
+    2: {"included": []},
+}
 _CHUNK_FIELDS = tuple(field.name for field in dataclasses.fields(Chunk) if field.name != "id")
 _STAMP_FIELDS = tuple(field.name for field in dataclasses.fields(Stamp))
 
@@ -25,6 +28,7 @@ def to_payload(stored: StampedChunk) -> dict[str, Any]:
     payload: dict[str, Any] = {name: getattr(stored.chunk, name) for name in _CHUNK_FIELDS}
     payload["trail"] = list(stored.chunk.trail)
     payload["sections"] = [dataclasses.asdict(mark) for mark in stored.chunk.sections]
+    payload["included"] = [dataclasses.asdict(part) for part in stored.chunk.included]
     payload |= {name: getattr(stored.stamp, name) for name in _STAMP_FIELDS}
     payload["schema_version"] = SCHEMA_VERSION
     return payload
@@ -49,4 +53,5 @@ def from_payload(point_id: object, payload: Mapping[str, Any] | None) -> Stamped
         ) from exc
     chunk["trail"] = tuple(chunk["trail"])
     chunk["sections"] = tuple(SectionMark(**mark) for mark in chunk["sections"])
+    chunk["included"] = tuple(IncludedLines(**part) for part in chunk["included"])
     return StampedChunk(chunk=Chunk(id=str(point_id), **chunk), stamp=Stamp(**stamp))  # type: ignore[arg-type]  # NewType of str

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from lectern.domain.chunks import Chunk
 from lectern.domain.evidence import Findings, Hit
 from lectern.domain.scope import SearchMode, SearchQuery
-from lectern.schemas.common import Filters, Response
+from lectern.schemas.common import RELEVANCE, Filters, Response
 from lectern.schemas.scope import applied
 
 Marks = Callable[[str, str, str], list[tuple[int, int]]]  # of text, query and language
@@ -23,7 +23,7 @@ class SearchQueryIn(Filters):
     limit: int = Field(default=5, ge=1, le=20)
     mode: SearchMode = "hybrid"
     offset: int = Field(default=0, ge=0, le=99, description="Results to pass over: the pages before this one.")
-    similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least cosine of a result.")
+    similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least relevance of a result.")
     expand: int = Field(default=0, ge=0, le=5, description="Neighbours to read on either side of each result.")
 
     def query(self) -> SearchQuery:
@@ -83,9 +83,13 @@ class SearchResult(Response):
     content_hash: str
     id: str
     rank: int
-    similarity: float
+    similarity: float = Field(description="The cosine, 0 to 1.")
+    relevance: float = Field(description=RELEVANCE)
+    lexical: float = Field(description="BM25 against the best candidate's, 0 to 1; 0 in a dense search.")
     page_title: str
     url: str
+    page_url: str = Field(description="`url` without the heading's anchor.")
+    module_name: str = Field(description="`module`, as the design's citations call it.")
     breadcrumb: str
     lesson_title: str
     line_start: int
@@ -104,6 +108,8 @@ class SearchResult(Response):
             **fields,
             score=hit.score,
             similarity=hit.similarity,
+            relevance=hit.relevance,
+            lexical=hit.lexical,
             rank=hit.rank,
             marks=marks,
             before=[Neighbour.of(chunk) for chunk in hit.before],

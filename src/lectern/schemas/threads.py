@@ -7,7 +7,19 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field
 
-from lectern.domain.threads import TITLE_LENGTH, Message, Role, Thread, ThreadEdit, ThreadHead, ThreadPage, Turn
+from lectern.domain.conversation import messages_of
+from lectern.domain.threads import (
+    TITLE_LENGTH,
+    FeedbackReason,
+    Message,
+    Rating,
+    Role,
+    Thread,
+    ThreadEdit,
+    ThreadHead,
+    ThreadPage,
+    Turn,
+)
 from lectern.schemas.common import Metadata, Request, Response
 
 
@@ -18,7 +30,10 @@ class MessageOut(Response):
     content: str
     timestamp: str
     confidence: float | None = Field(default=None, description="Of an assistant's message.")
-    seq: int = Field(description="Its place in the thread, from 1.")
+    seq: int = Field(description="Its place in the thread, from 1; 0 for messages between a question and its reply.")
+    name: str | None = Field(default=None, description="Of a tool's message: the tool.")
+    tool_calls: list[dict[str, Any]] | None = Field(default=None, description="Of an assistant that calls tools.")
+    tool_call_id: str | None = Field(default=None, description="Of a tool's message: the call that it answers.")
 
     @classmethod
     def of(cls, message: Message) -> Self:
@@ -70,12 +85,40 @@ class ThreadOut(ThreadHeadOut):
         return cls(**_parts(thread))
 
 
+class FeedbackOut(Response):
+    """What the reader thought of a reply."""
+
+    rating: Rating
+    reason: FeedbackReason | None
+    comment: str
+
+
 class TurnOut(Response):
     """A turn as it was shown."""
 
     run_id: str
     question: str
     reply: dict[str, Any] = Field(description="The ChatResponse.")
+    number: int = Field(description="Its place in the thread, from 1.")
+    feedback: FeedbackOut | None
+    messages: list[MessageOut] = Field(
+        default_factory=list,
+        description="Everything that was said in the turn: tool calls and their results for a key with the right "
+        "`read`, the instructions for one with `admin`.",
+    )
+
+    @classmethod
+    def of(cls, turn: Turn) -> Self:
+        """A turn as a response."""
+        feedback = turn.feedback and FeedbackOut.model_validate(turn.feedback, from_attributes=True)
+        return cls(
+            run_id=turn.run_id,
+            question=turn.question,
+            reply=dict(turn.reply),
+            number=turn.number,
+            feedback=feedback,
+            messages=[MessageOut.of(message) for message in messages_of(turn)],
+        )
 
 
 class ExportOut(ThreadOut):
@@ -86,8 +129,7 @@ class ExportOut(ThreadOut):
     @classmethod
     def of_turns(cls, thread: Thread, turns: Sequence[Turn]) -> Self:
         """The thread with every reply in full."""
-        replies = [TurnOut(run_id=turn.run_id, question=turn.question, reply=dict(turn.reply)) for turn in turns]
-        return cls(**_parts(thread), turns=replies)
+        return cls(**_parts(thread), turns=[TurnOut.of(turn) for turn in turns])
 
 
 class ThreadPageOut(Response):

@@ -1,30 +1,39 @@
 """Passages as a model sees them: the design's tool response, whose `rank` is the number to cite, and its error
-response."""
+response. `similarity_score` is the relevance, `similarity` the cosine."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lectern.domain.evidence import Hit
+from lectern.domain.retrieval import NOTHING_FOUND, RetrievedPassage, passage_of
 
 TOOL_NAME = "retrieve_documentation"
 
 
 def tool_response(query: str, numbered: Mapping[int, Hit]) -> str:
     """A completed retrieval as JSON."""
-    results = [
+    return format_tool_response([passage_of(hit, rank=number) for number, hit in numbered.items()], query)
+
+
+def format_tool_response(results: Sequence[RetrievedPassage], query: str) -> str:
+    """Passages as JSON."""
+    rows = [
         {
-            "chunk_text": hit.chunk.text,
-            "page_title": hit.chunk.page_title,
-            "section_heading": hit.chunk.section_title,
-            "source_url": hit.chunk.url,
-            "similarity_score": round(hit.similarity, 4),
-            "rank": number,
+            "chunk_text": passage.chunk_text,
+            "page_title": passage.page_title,
+            "section_heading": passage.section_heading,
+            "source_url": passage.source_url,
+            "similarity_score": round(passage.similarity_score, 4),
+            "similarity": round(passage.similarity, 4),
+            "rank": passage.rank,
         }
-        for number, hit in numbered.items()
+        for passage in results
     ]
-    body = {"results": results, "total_results": len(results), "query": query}
+    body: dict[str, object] = {"results": rows, "total_results": len(rows), "query": query}
+    if not rows:
+        body["message"] = NOTHING_FOUND
     return json.dumps(body, ensure_ascii=False, indent=2)
 
 

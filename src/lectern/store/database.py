@@ -10,30 +10,37 @@ A store that does not answer is a 503, whatever the driver calls it.
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
-from sqlalchemy import URL, Connection, event, inspect, make_url, text
+from sqlalchemy import URL, Connection, ExceptionContext, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from lectern.domain.errors import ConfigError, StoreUnavailable
+from lectern.domain.errors import ConfigError, LecternError, OutOfResources, StoreUnavailable
 from lectern.domain.extras import import_extra
+from lectern.domain.resources import RESOURCES, shortage_of
 
 NOTE_OPTION = "lectern_note"  # the engine option for transactions that need not survive a power cut
-HEAD = "0003"  # the newest migration; a test compares it with the folder
+HEAD = "0007"  # the newest migration; a test compares it with the folder
 MIGRATION_LOCK = 0x1EC7E24  # the number of the lock that a process holds while it migrates
 BUSY_SECONDS = 5.0  # how long to wait for a database that another program has locked
 FETCH_ROWS = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
 SQLITE_POOL: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
 SERVER_POOL: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": 10, "pool_pre_ping": True}
+DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+PRIMARY_CODE = 0xFF  # the part of SQLite's extended codes that names the kind of error
+FULL_DISK_BYTES = 1024 * 1024  # less than one page of the log and of the shared memory
 STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)  # the statement is wrong, the database is well
 
 
@@ -46,15 +53,18 @@ async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
         if sqlite:
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
+            event.listen(engine.sync_engine, "handle_error", partial(_explain_error, url))
         try:
             await _run_to_end(_migrate(engine))
         except (DBAPIError, OSError) as exc:
-            raise ConfigError(_unusable(url, exc, sqlite=sqlite)) from exc
+            raise _unusable(url, exc, sqlite=sqlite) from exc
+        except UnicodeDecodeError as exc:  # in a name of the schema, which the driver reads with the first statement
+            raise _damaged(url, "it holds text that is not UTF-8") from exc
         yield engine
     except DatabaseError as exc:
         if not sqlite:
             raise
-        raise ConfigError(_unusable(url, exc, sqlite=sqlite)) from exc
+        raise _unusable(url, exc, sqlite=sqlite) from exc
     finally:
         await engine.dispose()
 
@@ -105,16 +115,52 @@ def _sqlite_engine(url: URL) -> AsyncEngine:
     return create_async_engine(url, async_creator=connect, poolclass=AsyncAdaptedQueuePool, **SQLITE_POOL)
 
 
-def _unusable(url: URL, exc: DBAPIError | OSError, *, sqlite: bool) -> str:
+def _unusable(url: URL, exc: DBAPIError | OSError, *, sqlite: bool) -> LecternError:
     reason = exc.orig if isinstance(exc, DBAPIError) else exc.strerror or exc
     if not sqlite:
-        return (
+        return ConfigError(
             f"the database {url.database!r} at {url.host or 'its socket'} cannot be used ({reason}); check DATABASE_URL"
         )
-    return (
-        f"the database {url.database} cannot be used ({reason}). If it is damaged, move it away, together with "
-        "the index folder beside it, and ingest your books again"
+    if shortage := _shortage(exc, url):
+        return OutOfResources(f"the database {url.database} cannot be used now: {shortage}")
+    if getattr(reason, "sqlite_errorcode", None) in DAMAGE_CODES:
+        return _damaged(url, str(reason))
+    return ConfigError(f"the database {url.database} cannot be used ({reason}); check its folder's permissions")
+
+
+def _damaged(url: URL, reason: str) -> ConfigError:
+    return ConfigError(
+        f"the database {url.database} is damaged ({reason}). Put a copy of it back, with the index folder of the same "
+        "moment; without one, move both to another place and ingest your books again"
     )
+
+
+def _shortage(exc: BaseException, url: URL) -> str | None:
+    """What the machine is short of, if that is why SQLite failed. On a full disk it often says `disk I/O error`."""
+    original = exc.orig if isinstance(exc, DBAPIError) else exc
+    if original is None:
+        return None
+    if (shortage := shortage_of(original)) is not None:
+        return shortage
+    codes = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+    if getattr(original, "sqlite_errorcode", 0) & PRIMARY_CODE not in codes or not url.database:
+        return None
+    if _has_no_descriptor():
+        return RESOURCES[errno.EMFILE]
+    folder = Path(url.database).parent
+    if hasattr(os, "statvfs") and folder.is_dir():
+        status = os.statvfs(folder)
+        if status.f_bavail * status.f_frsize < FULL_DISK_BYTES:
+            return RESOURCES[errno.ENOSPC]
+    return None
+
+
+def _has_no_descriptor() -> bool:
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as exc:
+        return exc.errno in (errno.EMFILE, errno.ENFILE)
+    return False
 
 
 def database_url(address: str) -> URL:
@@ -146,6 +192,15 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql(f"PRAGMA synchronous={level}")
         connection.info["synchronous"] = level
     connection.exec_driver_sql("BEGIN")
+
+
+def _explain_error(url: URL, context: ExceptionContext) -> None:
+    """Raise an error in words in place of the driver's, wherever a statement fails for want of something or finds
+    bytes that are no text, which were never written."""
+    if isinstance(context.original_exception, UnicodeDecodeError):
+        context.chained_exception = _damaged(url, "it holds text that is not UTF-8")
+    elif shortage := _shortage(context.original_exception, url):
+        context.chained_exception = OutOfResources(f"the database cannot be used now: {shortage}")
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401  # a DB-API connection

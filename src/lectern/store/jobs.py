@@ -207,6 +207,8 @@ def _record(row: Row[Any]) -> JobRecord:
     report: dict[str, Any] = json.loads(row.report)
     if row.status == "queued":
         report["started_at"] = None  # it may have been begun before, and was put back
+    if report.get("duration_seconds") is not None:
+        report["duration_seconds"] = round(report["duration_seconds"])  # an earlier version stored fractions
     job = IngestionJob(
         **report,
         job_id=row.job_id,

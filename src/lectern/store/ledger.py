@@ -6,14 +6,15 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from lectern.domain.books import BookEntry, LessonPlace
+from lectern.domain.errors import ConfigError
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.store import bodies
@@ -207,6 +208,20 @@ def _intents(body: bytes) -> tuple[Intent, ...]:
         return ()
 
 
+@contextmanager
+def _reading_row(table: str) -> Iterator[None]:
+    """Say that the database is damaged if a row holds what was never written."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError) as exc:
+        raise ConfigError(
+            f"the database is damaged: a row of {table} cannot be read ({type(exc).__name__}). Put a copy of the "
+            "database back, with the index folder of the same moment; without one, move both to another place and "
+            "ingest your books again"
+        ) from exc
+
+
+@_reading_row("books")
 def _entry(row: Row[Any]) -> BookEntry:
     return BookEntry(
         manifest=bodies.manifest_from_json(row.manifest),
@@ -217,9 +232,11 @@ def _entry(row: Row[Any]) -> BookEntry:
         total_chunks=int(row.total_chunks),
         last_full_ingest=row.last_full_ingest,
         last_incremental_update=row.last_incremental_update,
+        epoch=int(row.epoch),
     )
 
 
+@_reading_row("lessons")
 def _record(row: Row[Any]) -> IngestionRecord:
     place = LessonPlace(
         book_id=row.book_id, module=row.module, chapter=row.chapter, lesson=row.lesson, doubled_by=row.doubled_by

@@ -1,10 +1,11 @@
 """The SQL tables. They use plain types that SQLite and PostgreSQL have, and JSON as text for columns that are read
-whole.
+whole. Threads have native types on PostgreSQL, because operators query that table themselves.
 
 Keys and server secrets: a key's text is not stored, only its digest.
 
 Conversations: a thread is named by its owner and its id together. For every other owner the same id is unknown, and can
-be used. Messages and turns that are archived are in second tables of the same form.
+be used. So on PostgreSQL id and owner are the primary key; other tables refer to `number`. Messages and turns that are
+archived are in second tables of the same form.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+
+from lectern.store.column_types import JsonObject, Moment, ThreadId
 
 metadata = MetaData()
 
@@ -96,14 +99,15 @@ threads = Table(
     metadata,
     Column("number", Number, primary_key=True, autoincrement=True),
     Column("owner", String(120), nullable=False),
-    Column("thread_id", String(36), nullable=False),
+    Column("thread_id", ThreadId, nullable=False),
     Column("book_id", String(64), nullable=False),
     Column("title", Text, nullable=False),
     Column("topic_summary", Text),
-    Column("metadata", Text, nullable=False),  # JSON
+    Column("summary_by_model", Integer, nullable=False, server_default="0"),  # 0 or 1
+    Column("metadata", JsonObject, nullable=False),
     Column("filters", Text, nullable=False),  # JSON
-    Column("created_at", String(30), nullable=False),
-    Column("updated_at", String(30), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
     Column("turn_count", Integer, nullable=False),
     Column("last_seq", Integer, nullable=False),
     Column("archived", Integer, nullable=False),  # 0 or 1
@@ -189,11 +193,24 @@ def _turns(name: str) -> Table:
         Column("standalone", Text, nullable=False),
         Column("reply", Text, nullable=False),  # JSON: as it was shown
         Column("look_ups", Text, nullable=False),  # JSON
+        Column("transcript", Text, nullable=False, server_default="{}"),  # JSON: instructions and tool calls
     )
 
 
 messages, archived_messages = _messages("messages"), _messages("archived_messages")
 turns, archived_turns = _turns("turns"), _turns("archived_turns")
+
+# Of live and archived turns: a turn that is archived keeps its feedback without being touched.
+turn_feedback = Table(
+    "turn_feedback",
+    metadata,
+    Column("thread", Number, ForeignKey("conversation_threads.number", ondelete="CASCADE"), primary_key=True),
+    Column("turn", Integer, primary_key=True),
+    Column("rating", String(4), nullable=False),
+    Column("reason", String(20)),
+    Column("comment", Text, nullable=False),
+    Column("given_at", String(30), nullable=False),
+)
 
 turn_log = Table(
     "turn_log",

@@ -21,6 +21,7 @@ from typing import Any
 
 from sqlalchemy import (
     BindParameter,
+    Column,
     ColumnElement,
     Delete,
     Insert,
@@ -30,7 +31,10 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
+    exists,
     insert,
+    literal,
+    or_,
     select,
     tuple_,
     union_all,
@@ -44,6 +48,7 @@ from lectern.domain.replies import Exchange
 from lectern.domain.threads import (
     LIVE_MESSAGES,
     Beginning,
+    Feedback,
     Json,
     Message,
     Thread,
@@ -51,12 +56,24 @@ from lectern.domain.threads import (
     ThreadHead,
     ThreadPage,
     Turn,
+    query_words,
+    without_doubtful,
 )
 from lectern.store import turn_bodies
+from lectern.store.column_types import Moment
 from lectern.store.database import reading, transaction
 from lectern.store.keys import belongs, refuse_revoked
 from lectern.store.leases import Leases
-from lectern.store.tables import archived_messages, archived_turns, leases, messages, threads, turn_log, turns
+from lectern.store.tables import (
+    archived_messages,
+    archived_turns,
+    leases,
+    messages,
+    threads,
+    turn_feedback,
+    turn_log,
+    turns,
+)
 from lectern.store.turn_log import settle
 
 Move = tuple[Table, Table, str]  # from, to, and the column that orders the rows
@@ -135,7 +152,7 @@ def head_of(row: Row[Any]) -> ThreadHead:
         book_id=row.book_id,
         title=row.title,
         topic_summary=row.topic_summary,
-        metadata=turn_bodies.read_object(row.metadata),
+        metadata=row.metadata,
         filters=turn_bodies.read_object(row.filters),
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -143,6 +160,21 @@ def head_of(row: Row[Any]) -> ThreadHead:
         archived=bool(row.archived),
         version=row.version,
     )
+
+
+def _has_word(word: str) -> ColumnElement[bool]:
+    """A condition on threads: the title or a question contains a word, whatever the case of its letters. SQLite, and
+    PostgreSQL in some locales, know the case of ASCII letters only, so the usual spellings are all looked for."""
+    spellings = {word, word.lower(), word.upper(), word.capitalize(), word.casefold()}
+
+    def in_text(column: Column[str]) -> ColumnElement[bool]:
+        return or_(*(column.icontains(spelling, autoescape=True) for spelling in sorted(spellings)))
+
+    questions = [
+        exists().where(table.c.thread == threads.c.number, table.c.role == "user", in_text(table.c.content))
+        for table in (messages, archived_messages)
+    ]
+    return or_(in_text(threads.c.title), *questions)
 
 
 _THREAD = select(threads).where(*is_thread(bindparam("of_owner"), bindparam("of_thread")))
@@ -215,14 +247,21 @@ class SqlThreads:
             row = await row_of(connection, owner, thread_id)
         return head_of(row) if row else None
 
-    async def heads(self, owner: str, *, limit: int, cursor: str | None = None) -> ThreadPage:
-        """The owner's threads, the most recently used first."""
-        query = select(threads).where(threads.c.owner == owner)
+    async def heads(
+        self, owner: str, *, limit: int, cursor: str | None = None, query: str = "", book_id: str | None = None
+    ) -> ThreadPage:
+        """The owner's threads, the most recently used first; with a `query`, those that have each of its words in the
+        title or in a question."""
+        found = select(threads).where(threads.c.owner == owner, *map(_has_word, query_words(query)))
+        if book_id is not None:
+            found = found.where(threads.c.book_id == book_id)
         if cursor is not None:
-            query = query.where(tuple_(threads.c.updated_at, threads.c.number) < tuple_(*place_of(cursor)))
-        query = query.order_by(threads.c.updated_at.desc(), threads.c.number.desc()).limit(limit + 1)
+            moment, number = place_of(cursor)
+            place = tuple_(literal(moment, Moment()), number)
+            found = found.where(tuple_(threads.c.updated_at, threads.c.number) < place)
+        found = found.order_by(threads.c.updated_at.desc(), threads.c.number.desc()).limit(limit + 1)
         async with reading(self._engine) as connection:
-            rows = (await connection.execute(query)).all()
+            rows = (await connection.execute(found)).all()
         more = len(rows) > limit
         return ThreadPage(
             heads=tuple(head_of(row) for row in rows[:limit]),
@@ -247,7 +286,7 @@ class SqlThreads:
         return Thread(head=head_of(row), messages=page, retrieval_history=look_ups, earlier=earlier)
 
     async def recent(self, owner: str, thread_id: str, max_turns: int) -> tuple[Exchange, ...]:
-        """The answers of the last `max_turns` turns; refusals and damaged rows are left out."""
+        """The answers of the last `max_turns` turns; refusals, doubtful claims and damaged rows are left out."""
         async with reading(self._engine) as connection:
             row = await row_of(connection, owner, thread_id)
             if row is None:
@@ -258,8 +297,9 @@ class SqlThreads:
         return tuple(
             Exchange(
                 question=messages_by_seq[2 * turn.number - 1].content,
-                answer=messages_by_seq[2 * turn.number].content,
+                answer=without_doubtful(messages_by_seq[2 * turn.number].content, turn_bodies.read_object(turn.reply)),
                 standalone=turn.standalone,
+                tool_uses=turn_bodies.tool_uses(turn.transcript),
             )
             for turn in rows
             if not turn.refused and {2 * turn.number - 1, 2 * turn.number} <= messages_by_seq.keys()
@@ -271,8 +311,10 @@ class SqlThreads:
             row = await existing_row(connection, owner, thread_id)
             messages_by_seq = await messages_from(connection, row.number, 1)
             rows = await turn_rows(connection, row.number, (1, row.turn_count))
+            ratings = await connection.execute(select(turn_feedback).where(turn_feedback.c.thread == row.number))
+            feedback_by_turn = {rating.turn: turn_bodies.feedback(rating) for rating in ratings}
         whole = [turn for turn in rows if {2 * turn.number - 1, 2 * turn.number} <= messages_by_seq.keys()]
-        return tuple(turn_bodies.turn(turn, messages_by_seq) for turn in whole)
+        return tuple(turn_bodies.turn(turn, messages_by_seq, feedback_by_turn.get(turn.number)) for turn in whole)
 
     async def reply(self, owner: str, run_id: str) -> Json | None:
         """The reply of a run, as it was shown."""
@@ -320,7 +362,7 @@ class SqlThreads:
         if change.title is not None:
             values["title"] = change.title.strip()
         if change.metadata is not None:
-            values["metadata"] = json.dumps(dict(change.metadata))
+            values["metadata"] = change.metadata
         async with transaction(self._engine) as connection:
             row = await existing_row(connection, owner, thread_id, lock=True)
             if change.version is not None and change.version != row.version:
@@ -330,9 +372,22 @@ class SqlThreads:
         return head_of(row)
 
     async def summarise(self, owner: str, thread_id: str, summary: str) -> None:
-        """Give a thread a better summary of its topics."""
+        """Store a summary by a language model; later turns keep it until the model writes another."""
+        values = {"topic_summary": summary, "summary_by_model": 1}
         async with transaction(self._engine) as connection:
-            await connection.execute(update(threads).where(*is_thread(owner, thread_id)).values(topic_summary=summary))
+            await connection.execute(update(threads).where(*is_thread(owner, thread_id)).values(**values))
+
+    async def rate(self, owner: str, thread_id: str, number: int, feedback: Feedback | None) -> None:
+        """Store the feedback on a turn instead of an earlier one; None takes it back."""
+        async with transaction(self._engine) as connection:
+            await refuse_revoked(connection, owner)
+            row = await existing_row(connection, owner, thread_id, lock=True)
+            if not 1 <= number <= row.turn_count:
+                raise BadInput(f"the thread has turns 1 to {row.turn_count}, and no turn {number}", field="turn")
+            of_turn = (turn_feedback.c.thread == row.number) & (turn_feedback.c.turn == number)
+            await connection.execute(delete(turn_feedback).where(of_turn))
+            if feedback is not None:
+                await connection.execute(insert(turn_feedback), turn_bodies.feedback_row(row.number, number, feedback))
 
     async def delete(self, owner: str, thread_id: str) -> None:
         """Delete a thread and everything that belongs to it."""
@@ -386,7 +441,7 @@ async def _begin(
         "thread_id": name[1],
         "book_id": beginning.book_id,
         "title": beginning.title,
-        "metadata": json.dumps(dict(beginning.metadata)),
+        "metadata": beginning.metadata,
         "filters": json.dumps(dict(filters)),
         "created_at": turn.asked_at,
         "updated_at": turn.replied_at,
@@ -414,7 +469,7 @@ async def _continue(
         "turn_count": row.turn_count + 1,
         "last_seq": row.last_seq + 2,
         "filters": json.dumps(dict(filters)),
-        "topic_summary": summary or row.topic_summary,
+        "topic_summary": row.topic_summary if row.summary_by_model else summary or row.topic_summary,
     }
     await connection.execute(_UPDATE_THREAD, values)
     return row.number, row.turn_count, row.last_seq
@@ -423,6 +478,6 @@ async def _continue(
 async def _remove(connection: AsyncConnection, numbers: Sequence[int]) -> None:
     for start in range(0, len(numbers), 500):  # SQLite limits the variables of one statement
         batch = numbers[start : start + 500]
-        for table in (messages, archived_messages, turns, archived_turns):
+        for table in (turn_feedback, messages, archived_messages, turns, archived_turns):
             await connection.execute(delete(table).where(table.c.thread.in_(batch)))
         await connection.execute(delete(threads).where(threads.c.number.in_(batch)))
