@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import httpx
+import pytest
+
 from tests.books import Author
-from tests.served import LECTERN, lectern
+from tests.served import LECTERN, lectern, serving
 
 
 def start(*arguments: str, home: Path) -> subprocess.Popen[str]:
@@ -66,3 +70,59 @@ def test_an_interrupted_ingestion_leaves_everything_right(tmp_path: Path) -> Non
             assert lectern("doctor", home=home).returncode == 0
     job = json.loads(lectern("ingest", str(author.folder), "--json", home=home).stdout)
     assert job["files_processed"] + job["files_skipped"] == job["files_discovered"]
+
+
+@pytest.fixture
+def long_book(tmp_path: Path) -> Path:
+    """A book that takes a while, in several batches."""
+    author = Author(tmp_path / "book", 3)
+    for n in range(700):
+        author._write(Path(f"mod-d/chapter-1-z/{n:03}-lesson.md"), author._lesson())
+    return author.folder
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """Wait until some files are indexed, then press Ctrl-C; what the command has to say."""
+    assert process.stderr is not None
+    lines = ""
+    while not re.search(r": [1-9][\d,]* of", lines):
+        lines += process.stderr.readline()
+        assert process.poll() is None, lines
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=60)[1]
+
+
+def assert_kept(errors: str, home: Path, book: Path) -> None:
+    """The last line of an interrupted command says what the index holds, and the next run leaves that alone."""
+    assert "Traceback" not in errors
+    kept = re.search(r"interrupted; ([\d,]+) of 7\d\d files \(([\d,]+) chunks\) are indexed and kept", errors)
+    assert kept, errors
+    files, chunks = (int(number.replace(",", "")) for number in kept.groups())
+    [entry] = json.loads(lectern("books", "--json", home=home).stdout)
+    plan = json.loads(lectern("ingest", str(book), "--dry-run", "--json", home=home).stdout)
+    assert entry["total_chunks"] == chunks > 0
+    assert len(plan["unchanged"]) == files > 0
+    assert plan["new"]
+
+
+def test_ctrl_c_says_what_was_kept(tmp_path: Path, long_book: Path) -> None:
+    """Files and chunks that are indexed, as the index itself counts them."""
+    home = tmp_path / "home"
+    process = start("ingest", str(long_book), home=home)
+    errors = interrupted(process)
+
+    assert process.returncode == 130
+    assert_kept(errors, home, long_book)
+
+
+def test_ctrl_c_says_what_was_kept_on_a_server(tmp_path: Path, long_book: Path) -> None:
+    """The job ends with the command, and the command waits for its end to say what the server has."""
+    home = tmp_path / "home"
+    env = {**os.environ, "LECTERN_HOME": str(home)}
+    with serving([LECTERN, "serve", "--port", "0"], env=env) as url:
+        process = start("ingest", str(long_book), home=home)
+        errors = interrupted(process)
+
+        assert process.returncode == 130
+        assert httpx.get(f"{url}/ingestions/1", timeout=30).json()["status"] == "cancelled"
+        assert_kept(errors, home, long_book)

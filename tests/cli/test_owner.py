@@ -40,6 +40,34 @@ def test_commands_go_through_the_running_server(book: Path, tmp_path: Path) -> N
     assert "agree" in lectern("doctor", home=home).stdout
 
 
+def test_a_server_with_other_settings_says_so(book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command whose shell has other settings than the server says who answers and what to do; secrets are not
+    written down. The same settings, and those with the default's value, are no difference."""
+    home = tmp_path / "home"
+    own = {"LECTERN_HOME": str(home), "AGENT_TOP_K": "7", "OPENAI_API_KEY": "sk-canary", "LECTERN_ANSWERER": "offline"}
+    with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **own}) as address:
+        for name in ("AGENT_TOP_K", "OPENAI_API_KEY"):
+            monkeypatch.setenv(name, own[name])
+        monkeypatch.setenv("LECTERN_DOUBTFUL", "flag")
+        alike = lectern("ingest", str(book), home=home).stderr
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        monkeypatch.setenv("AGENT_TOP_K", "8")
+        other = lectern("ask", "What is a node?", "--json", home=home)
+        doctor = lectern("doctor", home=home).stdout
+        written = (home / "server.json").read_text(encoding="utf-8")
+
+    port = address.rpartition(":")[2]
+    pid = json.loads(written)["pid"]
+    assert "settings" not in alike
+    assert other.stderr == (
+        f"lectern: the server (process {pid}, port {port}) answers with its own settings, not with AGENT_TOP_K, "
+        "OPENAI_BASE_URL of this shell; restart it with them, or stop it and add --direct\n"
+    )
+    assert json.loads(other.stdout)["model"] == "offline-extractive"
+    assert f"port {port}), which answers with offline-extractive." in doctor
+    assert "sk-canary" not in written
+
+
 def test_a_watching_server_follows_the_author(book: Path, tmp_path: Path) -> None:
     """`serve --watch` brings what was edited before it started, and one edit after, to its readers; no command said."""
     import time

@@ -126,7 +126,7 @@ async def test_an_edit_during_the_first_ingestion_is_ingested(tmp_path: Path, mo
     book = a_book(tmp_path / "book")
     read: list[tuple[str, str]] = []
 
-    async def ingesting(order: Ingest, *, direct: bool, json: bool) -> int:
+    async def ingesting(order: Ingest, remarks: list[str], *, direct: bool, json: bool) -> int:
         read.append((order.mode, (book / "a.md").read_text(encoding="utf-8")))
         if len(read) <= 2:
             (book / "a.md").write_text(f"edit {len(read)}", encoding="utf-8")
@@ -136,7 +136,7 @@ async def test_an_edit_during_the_first_ingestion_is_ingested(tmp_path: Path, mo
 
     monkeypatch.setattr(command, "_ingest", ingesting)
     order = Ingest(folder=str(book), mode="full", replace=True)
-    async with meanwhile(command._watch(book, order, direct=False, json=True)) as task:
+    async with meanwhile(command._watch(book, order, [], direct=False, json=True)) as task:
         await until(lambda: len(read) >= 3 or task.done())
 
     assert read[:3] == [("full", "first"), ("incremental", "edit 1"), ("incremental", "edit 2")]
@@ -145,12 +145,12 @@ async def test_an_edit_during_the_first_ingestion_is_ingested(tmp_path: Path, mo
 async def test_a_first_ingestion_that_fails_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake in the call is answered at once, not watched."""
 
-    async def ingesting(order: Ingest, *, direct: bool, json: bool) -> int:
+    async def ingesting(order: Ingest, remarks: list[str], *, direct: bool, json: bool) -> int:
         raise ProviderError("test", "is down")
 
     monkeypatch.setattr(command, "_ingest", ingesting)
     with pytest.raises(ProviderError):
-        await command._watch(a_book(tmp_path / "book"), Ingest(folder="book"), direct=False, json=True)
+        await command._watch(a_book(tmp_path / "book"), Ingest(folder="book"), [], direct=False, json=True)
 
 
 async def test_a_follower_catches_up_when_it_begins(tmp_path: Path) -> None:

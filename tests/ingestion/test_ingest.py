@@ -49,6 +49,38 @@ async def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     assert again.chunks_embedded > 0
 
 
+async def test_an_edit_of_an_included_file_is_indexed(tmp_path: Path) -> None:
+    """The index then equals a fresh ingest, and the report counts what was included and left out."""
+    folder = tmp_path / "book"
+    files = {
+        "book.toml": "[book]",
+        "src/SUMMARY.md": "- [A](a.md)\n",
+        "src/a.md": "# A\n\nLook:\n\n```rust\n{{#include ../x.rs}}\n```\n\n{{#include none.md}}\n",
+        "src/unlisted.md": "# Not published\n\nWords that nobody sees.\n",
+        "x.rs": "fn first() {}\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
+        first = await run(ingest_deps, folder)
+        unchanged = await run(ingest_deps, folder)
+        (folder / "x.rs").write_text("fn second() {}\n", encoding="utf-8")
+        edited = await run(ingest_deps, folder)
+        after = await content(ingest_deps)
+        await agreement(ingest_deps)
+    async with open_ingest_parts(tmp_path / "fresh") as ingest_deps:
+        await run(ingest_deps, folder)
+        fresh = await content(ingest_deps)
+
+    assert (first.files_processed, unchanged.files_processed, edited.files_processed) == (1, 0, 1)
+    assert (first.files_discovered, first.files_left_out) == (1, 1)
+    assert (first.includes_read, first.includes_failed) == (1, 1)
+    assert any("src/unlisted.md" in problem.message for problem in first.warnings)
+    assert after == fresh
+    assert any("fn second() {}" in text for text in after)
+
+
 async def listing(ingest_deps: IngestDeps) -> list[Chunk]:
     """Every chunk, as one response."""
     stored_chunks = await ingest_deps.collections.current.index.read(
@@ -332,7 +364,8 @@ async def test_a_dry_run_says_what_would_happen_and_does_nothing(tmp_path: Path)
             author.edit()
         before = await content(ingest_deps)
         request = IngestRequest(folder=author.folder, book_id="book", dry_run=True, replace=True)
-        [planned] = [event async for event in ingest(request, ingest_deps)]
+        *working, planned = [event async for event in ingest(request, ingest_deps)]
+        assert {event.kind for event in working} == {"working"}
         assert isinstance(planned, Planned)
         assert await content(ingest_deps) == before
         job = await run(ingest_deps, author.folder)
@@ -353,6 +386,6 @@ async def test_a_language_the_embedder_does_not_read_is_a_warning(tmp_path: Path
         author._write(Path("lectern.toml"), 'language = "en-GB"\n')
         again = await run(ingest_deps, author.folder)
 
-    assert [problem.file for problem in job.warnings if "'ur'" in problem.message] == ["lectern.toml"]
+    assert [problem.file for problem in job.warnings if "does not read" in problem.message] == ["lectern.toml"]
     assert job.chunks_created > 0
     assert not [problem for problem in again.warnings if "language" in problem.message]

@@ -42,15 +42,18 @@ class Site:
         headers = body.pop("headers", {})
         return self.web.post(f"/books/{book}/ingestions", json=body, headers=headers)
 
-    def follow(self, job_id: int, last: str | None = None, most: int = 10_000) -> list[Event]:
-        """A job's events, to its end or to a number of them."""
+    def follow(
+        self, job_id: int, last: str | None = None, most: int = 10_000, *, until_indexed: bool = False
+    ) -> list[Event]:
+        """A job's events, to its end, to a number of them, or until lessons are in the index."""
         headers = {"Last-Event-ID": last} if last else {}
         received_events: list[Event] = []
         with self.web.stream("GET", f"/ingestions/{job_id}/events", headers=headers) as stream:
             assert stream.status_code == 200, stream.read()
             for event in events(stream.iter_lines()):
                 received_events.append(event)
-                if len(received_events) == most:
+                indexed = event.name == "progress" and event.body["done"]
+                if len(received_events) == most or (until_indexed and indexed):
                     break
         return received_events
 
@@ -280,7 +283,7 @@ def test_a_killed_server_leaves_its_job_to_the_next(tmp_path: Path) -> None:
         author._write(Path(f"mod-d/chapter-1-z/{n:03}-lesson.md"), author._lesson())
     with doomed(home, books) as (process, site):
         job_id = site.start("long", source="long").json()["job_id"]
-        halfway = site.follow(job_id, most=2)[-1]
+        halfway = site.follow(job_id, until_indexed=True)[-1]
         children = workers_of(process.pid)
         process.kill()
     assert halfway.name == "progress"

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from sqlalchemy import update
 from lectern.domain import failpoints
 from lectern.domain.errors import BadInput, Busy, JobCancelled, Overloaded, UnknownBook, UnknownJob
 from lectern.domain.jobs import JobOrder, JobRecord
+from lectern.domain.keys import LOCAL
+from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.ingest import IngestDeps, IngestRequest
 from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.ingestion.worker import InProcess
@@ -149,6 +152,25 @@ async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: A
         finished_job = await here.wait_for_end(await here.jobs.start(order(author), owner="mine"))
         assert finished_job.job.files_skipped == cancelled.job.files_processed
         assert await content(here.ingest_deps) == await fresh(tmp_path / "fresh", author)
+
+
+async def test_a_job_starts_once_and_its_chunks_name_the_model(tmp_path: Path, author: Author) -> None:
+    """`started_at` is the moment that the job was shown with while it ran; `duration_seconds` is whole seconds; the
+    stamp of a chunk has the embedding model's name without provider and dimensions."""
+    async with room(tmp_path / "home") as here:
+        record = await here.jobs.start(order(author), owner="mine")
+        live = here.jobs.live(record.job.job_id)
+        await here.worker.middle.wait()
+        assert live is not None
+        shown = live.job.started_at
+        ended = (await here.wait_for_end(record)).job
+        index = here.ingest_deps.collections.current.index
+        chunks = await index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
+
+        assert shown is not None
+        assert ended.started_at == shown
+        assert type(ended.duration_seconds) is int
+        assert {stored.stamp.embedding_model for stored in chunks} == {"words"}
 
 
 async def test_one_job_works_and_the_others_wait(tmp_path: Path, author: Author) -> None:
@@ -296,7 +318,7 @@ async def test_a_failure_is_in_the_record_and_says_nothing_of_the_machine(tmp_pa
     async with room(tmp_path / "home", roots=(tmp_path,)) as here:
         empty = tmp_path / "books" / "empty"
         empty.mkdir()
-        job_order = await here.jobs.order("e", "books/empty", "full", replace=False, readable=None)
+        job_order = await here.jobs.order("e", "books/empty", "full", replace=False, caller=LOCAL)
         record = await here.wait_for_end(await here.jobs.start(job_order, owner="mine"))
         message = IngestionJob.of(record).error_message
         assert record.job.status == "failed"
@@ -361,20 +383,22 @@ async def test_jobs_and_books_of_others_are_unknown(tmp_path: Path, author: Auth
         assert await here.jobs.page(books=foreign, limit=9, before=None) == ()
         assert await here.jobs.page(books=frozenset({"\0", "A B"}), limit=9, before=None) == ()
         with pytest.raises(UnknownBook):
-            await here.jobs.order("book", None, "full", replace=False, readable=foreign)
+            await here.jobs.order("book", None, "full", replace=False, caller=replace(LOCAL, books=foreign))
         with pytest.raises(BadInput, match="say in `source`"):
-            await here.jobs.order("new", None, "full", replace=False, readable=None)
+            await here.jobs.order("new", None, "full", replace=False, caller=LOCAL)
         with pytest.raises(BadInput, match="no book id"):
-            await here.jobs.order("A B", None, "full", replace=False, readable=None)
+            await here.jobs.order("A B", None, "full", replace=False, caller=LOCAL)
         await here.wait_for_end(record)
-        known_order = await here.jobs.order("book", None, "full", replace=False, readable=frozenset({"book"}))
+        known_order = await here.jobs.order(
+            "book", None, "full", replace=False, caller=replace(LOCAL, books=frozenset({"book"}))
+        )
         assert known_order.folder == str(author.folder.resolve())
 
 
 async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, author: Author) -> None:
     """A book whose folder a caller named is not read again once that folder is not allowed any more, neither when it is
     asked for nor when a job is taken up; it stays readable, and the operator may still ingest it."""
-    roots, ask = (author.folder.parent,), {"readable": None, "replace": False}
+    roots, ask = (author.folder.parent,), {"caller": LOCAL, "replace": False}
     async with room(tmp_path / "home", roots=roots) as here:
         await here.wait_for_end(
             await here.jobs.start(await here.jobs.order("book", "book", "full", **ask), owner="mine")
@@ -405,7 +429,7 @@ async def test_narrower_folders_bind_what_came_in_over_http(tmp_path: Path, auth
 
 async def test_what_the_operator_ingested_may_always_be_read_again(tmp_path: Path, author: Author) -> None:
     """Also after a caller has named its folder; and a book that the operator reads from elsewhere is the operator's."""
-    ask = {"readable": None, "replace": False}
+    ask = {"caller": LOCAL, "replace": False}
     async with room(tmp_path / "home", roots=(author.folder.parent,)) as here:
         here.worker.go.set()
         async for _ in here.jobs.ingesting(IngestRequest(folder=author.folder, book_id="book")):

@@ -9,7 +9,7 @@ import pytest
 
 from lectern.app.settings import Settings
 from lectern.domain.errors import BadInput, ConfigError
-from lectern.jobs.sources import allowed_folder, check_roots, still_allowed
+from lectern.jobs.sources import allowed_folder, check_roots, named_after, own_folder, still_allowed
 
 
 @pytest.fixture
@@ -127,3 +127,38 @@ def test_folders_are_listed_as_in_a_path(tmp_path: Path, monkeypatch: pytest.Mon
     assert books == (tmp_path, tmp_path / "gone")
     with pytest.raises(ConfigError, match="LECTERN_BOOKS"):
         check_roots(books)
+
+
+@pytest.mark.parametrize(
+    ("source", "allowed"),
+    [
+        ("robots", True),
+        ("robots/docs", True),
+        ("in", True),  # a link into the book's own folder
+        ("{ground}/books/robots", True),
+        (".", False),
+        ("{ground}/books", False),
+        ("tilde ~ and öd", False),
+        ("other", False),
+        ("{ground}/more", False),
+        ("out", False),
+        ("none", False),
+    ],
+)
+def test_a_book_has_its_own_folder(ground: Path, source: str, *, allowed: bool) -> None:
+    """A caller who is held to one book reaches that book's folder and what is in it, by any name, and nothing else."""
+    try:
+        own_folder(source.format(ground=ground), roots(ground), named_after("robots", roots(ground)), ())
+    except BadInput:
+        assert not allowed
+    else:
+        assert allowed
+
+
+def test_a_folder_that_overlaps_another_books_is_nobodys_own(ground: Path) -> None:
+    """A folder that is, holds or lies in another book's is refused, even if the book was read from there before."""
+    for own, foreign in (("robots", "robots"), ("robots", "robots/docs"), ("robots/docs", "robots")):
+        folders = {name: str(ground / "books" / name) for name in (own, foreign)}
+        with pytest.raises(BadInput):
+            own_folder(own, roots(ground), [folders[own]], [folders[foreign]])
+    assert own_folder("robots", roots(ground), [str(ground / "books/robots")], [str(ground / "books/robots-2")])

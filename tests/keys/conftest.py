@@ -28,6 +28,7 @@ QUESTION = {"alpha": "What is a node?", "beta": "What is a frame?"}
 ALL_RIGHTS = frozenset(RIGHTS)
 KEY_REQUESTS = {
     **{book: KeyRequest(name=book, rights=ALL_RIGHTS, books=frozenset({book})) for book in BOOKS},
+    "new-book": KeyRequest(name="new-book", rights=frozenset({"ingest"}), books=frozenset({"new"})),
     "second": KeyRequest(name="second", rights=ALL_RIGHTS, books=frozenset({"alpha"})),
     **{f"only-{right}": KeyRequest(name=right, rights=frozenset({right})) for right in RIGHTS},
     "widget": KeyRequest(
@@ -41,10 +42,11 @@ KEY_REQUESTS = {
 
 @dataclass(frozen=True)
 class Site:
-    """A server, its home, and the text of its keys."""
+    """A server, its home, its books, and the text of its keys."""
 
     address: str
     home: Path
+    books: Path  # the folder that LECTERN_BOOKS names
     keys: dict[str, str] = field(repr=False)
     web: httpx.Client
 
@@ -65,6 +67,7 @@ async def build(home: Path, folder: Path) -> dict[str, str]:
         for name, text in BOOKS.items():
             (folder / name).mkdir()
             (folder / name / "01-lesson.md").write_text(text, encoding="utf-8")
+            (folder / name / f"{name}.png").write_bytes(name.encode())
             await lectern.ingest(folder / name, book=name)
         issued_keys = {name: await lectern.app.keys.create(key_request) for name, key_request in KEY_REQUESTS.items()}
         await lectern.app.keys.revoke(issued_keys["revoked"].key.key_id)
@@ -75,10 +78,16 @@ async def build(home: Path, folder: Path) -> dict[str, str]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The server; nothing is limited on it, so that tests do not meet in a minute."""
     home = tmp_path_factory.mktemp("keyed") / "home"
-    keys = asyncio.run(build(home, tmp_path_factory.mktemp("books")))
-    settings = {"LECTERN_HOME": str(home), "LECTERN_RATE_LIMIT": "0", "LECTERN_ORIGINS": "https://listed.example"}
+    books = tmp_path_factory.mktemp("books")
+    keys = asyncio.run(build(home, books))
+    settings = {
+        "LECTERN_HOME": str(home),
+        "LECTERN_BOOKS": str(books),
+        "LECTERN_RATE_LIMIT": "0",
+        "LECTERN_ORIGINS": "https://listed.example",
+    }
     with (
         serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **settings}) as address,
         httpx.Client(timeout=30, trust_env=False) as web,
     ):
-        yield Site(address, home, keys, web)
+        yield Site(address, home, books, keys, web)

@@ -17,8 +17,8 @@ OPEN = (
     "/health/ready",
     "/",
     "/index.html",
-    "/app.js",
-    "/style.css",
+    "/page/main.js",
+    "/style/base.css",
     "/docs",
     "/docs.js",
     "/openapi.json",
@@ -216,3 +216,13 @@ def test_threads_survive_rotation_and_not_revocation(site: Site) -> None:
     assert threads(turned["key"]).json()["threads"] == before
     keys_command(site.home, "revoke", new_key["key_id"])
     assert threads(turned["key"]).status_code == 401
+
+
+def test_the_authors_page_is_served_without_a_key(site: Site) -> None:
+    """The page is no secret; without its slash it leads there by a relative address, whatever proxy is between."""
+    page = site.call("GET", "/desk/")
+    redirect = site.call("GET", "/desk?book=alpha", follow_redirects=False)
+
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert (redirect.status_code, redirect.headers["location"]) == (307, "desk/?book=alpha")
+    assert "unsafe-inline" not in page.headers["content-security-policy"]

@@ -15,13 +15,14 @@ import pytest
 
 from lectern.domain.errors import BadInput
 from lectern.retrieval.scope import resolve_book
-from tests.keys.conftest import QUESTION, Site
+from tests.keys.conftest import PAGE, QUESTION, Site
 
 BODIES: dict[str, dict[str, Any]] = {
     "search": {"text": "coordinate system"},
     "chatRun": {"message": "Where does it stand?"},
     "chatStream": {"message": "Where does it stand?"},
     "editThread": {"title": "mine"},
+    "rateTurn": {"turn": 1, "rating": "up"},
     "startIngestion": {"mode": "incremental"},
     "calibrateBook": {"questions": [{"text": "What is a frame?", "answerable": True}]},
     "examineIndex": {"mend": False},
@@ -77,6 +78,7 @@ def own_ids(site: Site, key: str) -> dict[str, str]:
         "book_id": key,
         "chunk_id": chunk["id"],
         "parent_doc_id": chunk["payload"]["parent_doc_id"],
+        "path": f"{key}.png",
     }
     jobs = site.call("GET", "/ingestions", key)
     if jobs.status_code == 200 and jobs.json()["jobs"]:
@@ -87,7 +89,7 @@ def own_ids(site: Site, key: str) -> dict[str, str]:
 def unknown_ids(foreign: dict[str, str]) -> dict[str, str]:
     """Ids of the same shapes that nobody has."""
     ids = {name: str(uuid.uuid4()) for name in foreign}
-    ids["book_id"] = "omega"
+    ids["book_id"], ids["path"] = "omega", "omega.png"
     if foreign.get("job_id", "").isdecimal():
         ids["job_id"] = "987654"
     return ids
@@ -210,3 +212,32 @@ def test_lists_and_advice_name_only_what_may_be_read(site: Site) -> None:
     unsaid = site.call("POST", "/search", "only-read", json={"text": "coordinate system"})
     assert unsaid.status_code == 422
     assert "alpha, beta" in unsaid.json()["detail"]
+
+
+def test_an_image_needs_a_key_of_its_book(site: Site) -> None:
+    """The bytes go to a key with the book and the right to read, and to nobody else."""
+    on_page = site.call("GET", "/books/alpha/files/alpha.png", "widget", headers={"Origin": PAGE})
+
+    assert (on_page.status_code, on_page.content) == (200, b"alpha")
+    assert site.call("GET", "/books/alpha/files/alpha.png", "alpha").status_code == 200
+    assert site.call("GET", "/books/alpha/files/alpha.png", "beta").status_code == 404
+    assert site.call("GET", "/books/alpha/files/alpha.png", "only-ingest").status_code == 403
+    assert site.call("GET", "/books/alpha/files/alpha.png").status_code == 401
+
+
+@pytest.mark.parametrize("body", [{"dry_run": True}, {"replace": True}, {"mode": "recreate", "replace": True}])
+def test_a_key_of_one_book_reads_no_other_folder(site: Site, body: dict[str, Any]) -> None:
+    """Another book's folder, one that holds it, and one that does not exist are refused alike, by any name, so a key
+    can neither index the text of another book as its own nor list its files. Its own folder is read."""
+    (site.books / "unclaimed").mkdir(exist_ok=True)
+    sources = ("beta", "./beta/", ".", str(site.books), str(site.books / "beta"), "unclaimed", "none")
+    answers = {
+        (answer.status_code, answer.json()["detail"].replace(repr(source), "SOURCE"))
+        for source in sources
+        for key, book in (("alpha", "alpha"), ("only-ingest", "alpha"), ("new-book", "new"))
+        for answer in [site.call("POST", f"/books/{book}/ingestions", key, json={"source": source, **body})]
+    }
+
+    assert [status for status, _ in answers] == [422]
+    own = site.call("POST", "/books/alpha/ingestions", "alpha", json={"source": "alpha", "dry_run": True})
+    assert own.status_code == 200, own.text

@@ -50,7 +50,7 @@ def limited(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Si
     settings = {"LECTERN_HOME": str(home), "LECTERN_HOSTS": "lectern.example"}
     command = [LECTERN, "serve", "--host", "0.0.0.0", "--port", "0"]
     with serving(command, env={**os.environ, **settings}) as address:
-        yield Site(address.replace("0.0.0.0", "127.0.0.1"), home, site.keys, site.web)
+        yield Site(address.replace("0.0.0.0", "127.0.0.1"), home, site.books, site.keys, site.web)
 
 
 def test_a_burst_gets_exactly_a_hundred(limited: Site) -> None:
@@ -81,7 +81,7 @@ def test_a_burst_gets_exactly_a_hundred(limited: Site) -> None:
 def test_other_keys_and_what_is_not_counted_go_on(limited: Site) -> None:
     """A full key is its own matter; health, page and description have no standing at all."""
     assert limited.call("GET", "/books", "alpha").headers["ratelimit-remaining"] == "99"
-    for path in ("/health/live", "/openapi.json", "/docs", "/", "/app.js"):
+    for path in ("/health/live", "/openapi.json", "/docs", "/", "/page/main.js"):
         response = limited.call("GET", path, "only-read")
         assert response.status_code == 200
         assert not [name for name in response.headers if name.startswith("ratelimit")]

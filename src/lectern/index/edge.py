@@ -7,7 +7,8 @@ unoptimised search is exact and fast enough up to 100,000 chunks (docs/benchmark
 thread.
 
 Failures. The engine raises a bare `Exception` when something fails inside it, and panics (which are not an `Exception`)
-on files that it cannot read. `engine_errors` turns both into `IndexDamaged`, with advice.
+on files that it cannot read. `engine_errors` turns both into `IndexDamaged`, with advice, unless the machine is short
+of something. A full disk would end the process without an exception, so `DiskRoom` checks before the engine writes.
 
 Syncing. The engine's flush waits for the disk a hundred times with the GIL held: measured 20 ms on a quiet disk, 600 ms
 on a busy one. In a server a thread syncs the files instead, without the GIL. The files are all that the engine needs
@@ -30,11 +31,13 @@ from uuid import UUID
 import qdrant_edge as qdrant
 
 from lectern.domain.chunks import Change, ChunkId, IndexedChunk, StampedChunk, Vector
-from lectern.domain.errors import IndexDamaged
+from lectern.domain.errors import IndexDamaged, OutOfResources
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
+from lectern.domain.resources import shortage_of
 from lectern.domain.scope import ChunkFilter
 from lectern.index import lexical, schema
+from lectern.index.disk_room import DiskRoom
 from lectern.index.schema import AnyOf, ChunkRef, Condition, Equals, Scores, Within, candidates, conditions_of
 from lectern.ports.index import Commit
 from lectern.schemas.payload import from_payload, to_payload
@@ -59,12 +62,14 @@ def engine_errors(collection: str) -> Iterator[None]:
     try:
         yield
     except BaseException as exc:
-        if type(exc) is Exception or type(exc).__name__ == PANIC_TYPE:
-            raise IndexDamaged(
-                f"the index {collection!r} cannot be read ({exc}). Remove its folder in LECTERN_HOME/index and run: "
-                "lectern doctor --mend"
-            ) from exc
-        raise
+        if type(exc) is not Exception and type(exc).__name__ != PANIC_TYPE:
+            raise
+        if shortage := shortage_of(exc):
+            raise OutOfResources(f"the index {collection!r} cannot be used now: {shortage}") from exc
+        raise IndexDamaged(
+            f"the index {collection!r} cannot be read ({exc}). Move its folder in LECTERN_HOME/index to another place "
+            "and run: lectern doctor --mend"
+        ) from exc
 
 
 def sync(folder: Path) -> None:
@@ -184,8 +189,11 @@ class EdgeView:
 class EdgeIndex:
     """Chunks in a Qdrant Edge shard."""
 
-    def __init__(self, shard: qdrant.EdgeShard, collection: str, sync_folder: Path | None = None) -> None:
+    def __init__(
+        self, shard: qdrant.EdgeShard, collection: str, room: DiskRoom, sync_folder: Path | None = None
+    ) -> None:
         self._shard = shard
+        self._room = room
         self._sync_folder = sync_folder  # the shard's folder, if a thread syncs it
         self._unflushed_points = 0
         self._lock = asyncio.Lock()
@@ -199,12 +207,17 @@ class EdgeIndex:
             with engine_errors(self.collection):
                 return await work(EdgeView(self._shard, self._hashes, self._cache))
 
+    async def check_room(self) -> None:
+        """Raise if the disk has too little room for a batch."""
+        await asyncio.to_thread(self._room.check)
+
     async def replace(self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit) -> None:
         """Apply changes durably and commit them to the ledger. This index stores one version of a lesson, so the
         generation is not used."""
         for chunk in (indexed.stored.chunk for change in changes for indexed in change.put):
             if chunk.book_id != book_id:
                 raise ValueError(f"a chunk of {chunk.book_id!r} among those of {book_id!r}")
+        await self.check_room()
         for change in changes:
             await self._apply(change)
         reached("index.before-flush")
@@ -314,18 +327,22 @@ READY_FILE = "lectern-ready"  # written last: a folder without it is from an int
 
 @asynccontextmanager
 async def open_edge_index(
-    folder: Path, collection: str, dimensions: int | None, *, serving: bool = False
+    folder: Path, collection: str, dimensions: int | None, *, serving: bool = False, min_free: int | None = None
 ) -> AsyncIterator[EdgeIndex]:
     """The collection's index below `folder`; created on first use if dimensions are given, closed at the end. With
-    `serving`, a thread syncs the files, because readers wait while this process writes."""
+    `serving`, a thread syncs the files, because readers wait while this process writes. `min_free` bytes of the disk
+    must be left for a change."""
     path = folder / collection
+    room = DiskRoom(path) if min_free is None else DiskRoom(path, min_free)
     with engine_errors(collection):
         if dimensions is None or (path / READY_FILE).exists():
+            await asyncio.to_thread(room.check_opening, path)
             shard = qdrant.EdgeShard.load(str(path))
         else:
             _clear(path)
+            room.check()
             shard = _create(path, dimensions)
-    index = EdgeIndex(shard, collection, path if serving and os.name == "posix" else None)
+    index = EdgeIndex(shard, collection, room, path if serving and os.name == "posix" else None)
     try:
         yield index
     finally:

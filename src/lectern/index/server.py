@@ -305,6 +305,9 @@ class ServerIndex:
                 return result
         raise Busy("the book is being replaced faster than it can be read; try again in a moment")
 
+    async def check_room(self) -> None:
+        """Nothing: the server looks after its own disk."""
+
     async def replace(self, book_id: str, generation: int, changes: Sequence[Change], commit: Commit) -> None:
         """Store the new version beside the old, commit, remove the old."""
         for chunk in (indexed.stored.chunk for change in changes for indexed in change.put):

@@ -33,6 +33,7 @@ Kind = Literal[
     "left-over collection",
     "unused vectors",
     "not examined",
+    "damaged database",
     "model list",  # these are about the language model, which the doctor tries too
     "model answer",
     "model markers",
@@ -206,6 +207,20 @@ class _Examination:
 
     def _command(self) -> str:
         return f"lectern ingest {self.entry.source} --book {self.book_id}"
+
+
+def damaged_database(fault: str) -> Finding:
+    """The finding of a fault of the database itself, which only a copy can mend."""
+    detail = (
+        f"{fault}; put a copy of the database back, with the index folder of the same moment. Without one, export the "
+        "conversations that can be read, move both to another place and ingest the books again"
+    )
+    return Finding(kind="damaged database", book_id=None, detail=detail)
+
+
+def unexamined(exc: Exception) -> Finding:
+    """The finding of an examination that could not go on."""
+    return Finding(kind="not examined", book_id=None, detail=_message_of(exc))
 
 
 def _message_of(exc: Exception) -> str:

@@ -7,18 +7,31 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from lectern.domain.books import BookEntry, Survey
-from lectern.domain.chunks import Change
+from lectern.domain.chunks import Change, model_of
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import IndexDamaged, LecternError, SourceError
 from lectern.domain.failpoints import reached
-from lectern.domain.jobs import Finished, Forecast, Intent, JobEvent, LessonsIndexed, Mode, Plan, Planned, Replacement
+from lectern.domain.jobs import (
+    Finished,
+    Forecast,
+    Intent,
+    JobEvent,
+    LessonsIndexed,
+    Mode,
+    Plan,
+    Planned,
+    Replacement,
+    Working,
+)
 from lectern.domain.scope import ChunkFilter
+from lectern.ingestion.languages import language_warning
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
 from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, without_digests
 from lectern.ingestion.report import JobProgress
-from lectern.ingestion.vectors import VectorSource, language_warning
+from lectern.ingestion.vectors import StepSize, VectorSource
 from lectern.ingestion.worker import InProcess, ReadingOrder, ReadReplacement, Worker
 from lectern.ports.index import Collections, Serving, VectorCache
 from lectern.ports.jobs import BookLocks
@@ -42,6 +55,7 @@ class IngestRequest:
     reread: frozenset[str] | None = None  # set by the doctor: files to read again even if they are unchanged
     job_id: int = 0  # of the stored job, if there is one
     queued_at: str | None = None  # of the stored job
+    started_at: str | None = None  # of the stored job, if it runs already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +96,10 @@ async def run_ingestion(request: IngestRequest, deps: IngestDeps, survey: Survey
     """Ingest a folder that was surveyed. The caller holds the lock of the book. `Finished` is the last event, except in
     a dry run."""
     progress = JobProgress(
-        job_id=request.job_id, book_id=survey.manifest.book_id, mode=request.mode, started_at=utc_now()
+        job_id=request.job_id,
+        book_id=survey.manifest.book_id,
+        mode=request.mode,
+        started_at=request.started_at or utc_now(),
     )
     progress.queued_at = request.queued_at or progress.queued_at
     try:
@@ -90,6 +107,9 @@ async def run_ingestion(request: IngestRequest, deps: IngestDeps, survey: Survey
             yield event
     except LecternError as exc:
         yield Finished(job=progress.job("failed", str(exc)))
+        raise
+    except asyncio.CancelledError:
+        yield Finished(job=progress.job("cancelled"))  # with what was applied after the last event
         raise
     if not request.dry_run:
         yield Finished(job=progress.job("completed"))
@@ -102,8 +122,8 @@ async def _rounds(
     for rounds_left in reversed(range(MAX_SURVEYS)):
         run = await _begin(request, deps, survey, progress, raise_on_change=rounds_left > 0 and not request.dry_run)
         if request.dry_run:
-            forecast = await run.forecast()
-            yield Planned(job=progress.job(), plan=run.plan, forecast=forecast)
+            async for event in run.forecast():
+                yield event
             return
         yield Planned(job=progress.job(), plan=run.plan)
         reached("ingest.planned")
@@ -159,33 +179,64 @@ class _Run:
     plan: Plan
     progress: JobProgress
     raise_on_change: bool  # so that the folder is surveyed again; in the last round the file is skipped
+    step: StepSize = field(default_factory=StepSize)
 
     async def events(self) -> AsyncIterator[JobEvent]:
+        if self.plan.replacements:
+            await self.serving.index.check_room()  # before anything is stored or embedded
         await self._save_book(finished=False)
-        total = sum(_files(replacement) for replacement in self.plan.replacements)
         files_indexed = 0
+        yield self._working("read", files_indexed)
         async for batch in self._batches():
             reached("ingest.read")
-            await self._replace(batch)
+            await self.serving.index.check_room()
+            files_read = sum(_files(read.replacement) for read in batch)
+            vectors = VectorSource(
+                self.serving.embedder,
+                self.deps.vectors,
+                self.deps.worker,
+                self.step,
+                trust_cache=self.request.mode != "recreate",
+            )
+            embedded_before = self.progress.embedded
+            with self.progress.stage("embed"):
+                async for share in vectors.prepare([chunk for read in batch for chunk in read.chunks]):
+                    self.progress.embedded = embedded_before + vectors.embedded
+                    yield self._working("embed", files_indexed, share * files_read)
+            reached("ingest.embedded")
+            await self._replace(batch, vectors)
             reached("ingest.replaced")
-            files_indexed += sum(_files(read.replacement) for read in batch)
-            yield LessonsIndexed(job=self.progress.job(), done=files_indexed, total=total)
+            files_indexed += files_read
+            working = self._working("read", files_indexed)
+            yield LessonsIndexed(job=working.job, done=working.done, total=working.total)
         if self.request.mode == "recreate" or self.request.reread is not None:
             await self._sweep()
         await self._save_book(finished=True)
         await self._check()
         await self._retire_other_collections()
 
-    async def forecast(self) -> Forecast:
-        """What the plan would do to the chunks. Every changed lesson is read, and nothing is embedded."""
+    async def forecast(self) -> AsyncIterator[JobEvent]:
+        """What the plan would do to the chunks; the last event has it. Every changed lesson is read, and nothing is
+        embedded."""
         before = set(self.progress.after)
         after = set(before)
+        files_read = 0
+        yield self._working("read", files_read)
         async for batch in self._batches():
+            files_read += sum(_files(read.replacement) for read in batch)
+            yield self._working("read", files_read)
             for read in batch:
                 after -= {chunk for record in read.replacement.retired for chunk in record.chunk_ids}
                 after |= {chunk.id for chunk in read.chunks}
                 self.progress.problems += [problem for lesson in read.lessons.values() for problem in lesson.problems]
-        return Forecast(add=len(after - before), keep=len(after & before), remove=len(before - after))
+        forecast = Forecast(add=len(after - before), keep=len(after & before), remove=len(before - after))
+        yield Planned(job=self.progress.job(), plan=self.plan, forecast=forecast)
+
+    def _working(self, stage: Literal["read", "embed"], done: int, begun: float = 0.0) -> Working:
+        """How far the run is: how many files are done, and how many more the texts amount to that were embedded."""
+        total = sum(_files(replacement) for replacement in self.plan.replacements)
+        share = (done + begun) / total if total else 1.0
+        return Working(job=self.progress.job(), stage=stage, done=done, total=total, share=share)
 
     async def _batches(self) -> AsyncIterator[list[ReadReplacement]]:
         """Replacements in batches of about as many chunks as the worker takes; each batch is read when it is needed."""
@@ -205,22 +256,15 @@ class _Run:
             self.progress.problems += result.problems
             yield result.replacements
 
-    async def _replace(self, batch: list[ReadReplacement]) -> None:
-        """Embed the new texts, then change the index."""
-        deps, trust = self.deps, self.request.mode != "recreate"
-        vectors = VectorSource(self.serving.embedder, deps.vectors, deps.worker, trust_cache=trust)
-        with self.progress.stage("embed"):
-            await vectors.prepare([chunk for read in batch for chunk in read.chunks])
-        reached("ingest.embedded")
+    async def _replace(self, batch: list[ReadReplacement], vectors: VectorSource) -> None:
+        """Change the index, with vectors that are prepared."""
+        book_id, count_change = self.survey.manifest.book_id, self.progress.count_change
         with self.progress.stage("index"):
             intents = [await self._intent(read, vectors) for read in batch]
-            await self.deps.locks.confirm(self.survey.manifest.book_id)
-            await change(self.deps.ledger, self.serving.index, self.survey.manifest.book_id, intents)
-        self.progress.embedded += vectors.embedded
+            await self.deps.locks.confirm(book_id)
+            await change(self.deps.ledger, self.serving.index, book_id, intents, applied=count_change)
         for read in batch:
             self.progress.problems += [problem for lesson in read.lessons.values() for problem in lesson.problems]
-        for intent in intents:
-            self.progress.count_change(intent)
 
     async def _intent(self, read: ReadReplacement, vectors: VectorSource) -> Intent:
         book_id, ids = self.survey.manifest.book_id, [chunk.id for chunk in read.chunks]
@@ -228,7 +272,8 @@ class _Run:
         if self.request.mode != "recreate":  # which starts every stamp again
             stored = await self.serving.index.read(lambda view: view.by_ids(book_id, ids))
         await asyncio.sleep(0)  # an index in this process never yields to other tasks
-        return intent_of(read, stored, vectors, self.serving.embedder.fingerprint, self.survey.manifest.language)
+        model = model_of(self.serving.embedder.fingerprint)
+        return intent_of(read, stored, vectors, model, self.survey.manifest.language)
 
     async def _sweep(self) -> None:
         """Remove the chunks that no lesson has, after a recreate or for the doctor."""

@@ -5,7 +5,7 @@ served until the doctor has mended it, and all other books are served."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -70,9 +70,15 @@ def intent_of(
     )
 
 
-async def change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequence[Intent]) -> None:
-    """Write the intents to the ledger, apply and settle them. This is finished even if the caller is cancelled:
-    otherwise a later process would apply the intents again, over newer chunks."""
+async def change(
+    ledger: Ledger,
+    index: ChunkIndex,
+    book_id: str,
+    intents: Sequence[Intent],
+    applied: Callable[[Intent], None] = lambda _: None,
+) -> None:
+    """Write the intents to the ledger, apply and settle them, and call `applied` for each. This is finished even if the
+    caller is cancelled: otherwise a later process would apply the intents again, over newer chunks."""
     if not intents:
         return
     work = asyncio.ensure_future(_change(ledger, index, book_id, intents))
@@ -80,7 +86,12 @@ async def change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Seque
         await asyncio.shield(work)
     except asyncio.CancelledError:
         await asyncio.wait([work])
+        if work.exception() is None:
+            for intent in intents:
+                applied(intent)
         raise
+    for intent in intents:
+        applied(intent)
 
 
 async def _change(ledger: Ledger, index: ChunkIndex, book_id: str, intents: Sequence[Intent]) -> None:

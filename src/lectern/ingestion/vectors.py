@@ -1,17 +1,21 @@
-"""Vectors and stamps for chunks that go into the index. A cached text is not embedded again, a stamp changes only with
-its payload, and a language that the embedder does not know gives a warning."""
+"""Vectors and stamps for chunks that go into the index. A cached text is not embedded again, and a stamp changes only
+with its payload."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from lectern.domain.books import Manifest, Problem
 from lectern.domain.chunks import Chunk, Stamp, StampedChunk, Vector
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import ProviderError
 from lectern.ingestion.worker import Worker
 from lectern.ports.index import Embedder, VectorCache
+
+MIN_STEP_TEXTS = 8
+MIN_STEP_SECONDS, MAX_STEP_SECONDS = 0.5, 2.0
 
 
 def vector_key(fingerprint: str, text: str) -> str:
@@ -19,32 +23,61 @@ def vector_key(fingerprint: str, text: str) -> str:
     return hashlib.sha256(f"{fingerprint}\n{text}".encode()).hexdigest()
 
 
+@dataclass(slots=True)
+class StepSize:
+    """How many texts are embedded between two reports of progress: about a second's worth, whatever the embedder."""
+
+    texts: int = MIN_STEP_TEXTS
+
+    def adapt(self, seconds: float) -> None:
+        """Double or halve the size after a step that was too short or too long."""
+        if seconds < MIN_STEP_SECONDS:
+            self.texts *= 2
+        elif seconds > MAX_STEP_SECONDS:
+            self.texts = max(self.texts // 2, MIN_STEP_TEXTS)
+
+
 class VectorSource:
     """The vectors of a batch: from the cache if they are there, else from the embedder."""
 
-    def __init__(self, embedder: Embedder, cache: VectorCache, worker: Worker, *, trust_cache: bool) -> None:
+    def __init__(
+        self, embedder: Embedder, cache: VectorCache, worker: Worker, step: StepSize, *, trust_cache: bool
+    ) -> None:
         self._embedder = embedder
         self._cache = cache
         self._worker = worker
+        self._step = step
         self._trust_cache = trust_cache
         self._windows: dict[str, tuple[str, ...]] = {}
         self._vectors: dict[str, Vector] = {}
         self.embedded = 0  # texts sent to the embedder
 
-    async def prepare(self, chunks: Sequence[Chunk]) -> None:
-        """Get every vector that these chunks need."""
+    async def prepare(self, chunks: Sequence[Chunk]) -> AsyncIterator[float]:
+        """Get every vector that these chunks need. After each step the share of them that is there is yielded, and what
+        was embedded is in the cache."""
         texts = await self._cut(chunks)
         cached = await self._cache.vectors(list(texts)) if self._trust_cache else {}
-        missing = {key: text for key, text in texts.items() if key not in cached}
-        vectors = await self._worker.embed(self._embedder, list(missing.values()))
-        if len(vectors) != len(missing):
+        self._vectors |= cached
+        missing = [key for key in texts if key not in cached]
+        done = 0
+        while done < len(missing):
+            keys = missing[done : done + self._step.texts]
+            start = time.monotonic()
+            fresh = await self._embed(keys, [texts[key] for key in keys])
+            self._step.adapt(time.monotonic() - start)
+            await self._cache.remember(fresh)
+            self._vectors |= fresh
+            self.embedded += len(keys)
+            done += len(keys)
+            yield done / len(missing)
+
+    async def _embed(self, keys: Sequence[str], texts: Sequence[str]) -> dict[str, Vector]:
+        vectors = await self._worker.embed(self._embedder, texts)
+        if len(vectors) != len(texts):
             raise ProviderError(
-                self._embedder.fingerprint, f"gave {len(vectors)} vectors for {len(missing)} texts; nothing was indexed"
+                self._embedder.fingerprint, f"gave {len(vectors)} vectors for {len(texts)} texts; nothing was indexed"
             )
-        fresh = dict(zip(missing, vectors, strict=True))
-        await self._cache.remember(fresh)
-        self._vectors |= cached | fresh
-        self.embedded += len(missing)
+        return dict(zip(keys, vectors, strict=True))
 
     async def _cut(self, chunks: Sequence[Chunk]) -> dict[str, str]:
         """Every window of these chunks, by its vector's key."""
@@ -81,16 +114,3 @@ def stamp_chunks(fresh: Sequence[Chunk], stored: Mapping[str, StampedChunk], mod
             )
         stamped.append(StampedChunk(chunk=chunk, stamp=stamp))
     return stamped
-
-
-def language_warning(manifest: Manifest, embedder: Embedder) -> list[Problem]:
-    """A warning if the embedder does not read the book's language: its vectors would say little, and nothing else would
-    show it."""
-    spoken, language = embedder.languages, manifest.language
-    if spoken is None or language.partition("-")[0].lower() in spoken:
-        return []
-    message = (
-        f"the book's language is {language!r}, which {embedder.fingerprint!r} does not read: search will rest on "
-        "shared words alone. Choose another LECTERN_EMBEDDER, or set `language` if it is wrong"
-    )
-    return [Problem(file="lectern.toml", line=None, message=message, severity="warning")]

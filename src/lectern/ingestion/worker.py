@@ -13,6 +13,7 @@ from typing import Protocol
 from lectern.domain.books import Manifest, Problem, Survey
 from lectern.domain.chunks import Chunk, Vector
 from lectern.domain.jobs import Replacement
+from lectern.ingestion.languages import with_language
 from lectern.ports.index import Embedder
 from lectern.reading.chunking import ReadingRules
 from lectern.reading.lessons import FileChanged, ReadLesson, read_lesson
@@ -83,7 +84,7 @@ class InProcess:
 
     async def survey(self, folder: Path, book_id: str | None, rules: ReadingRules) -> Survey:
         """Survey a folder."""
-        return await asyncio.to_thread(survey, folder, book_id=book_id, rules=rules)
+        return await asyncio.to_thread(survey_book, folder, book_id, rules)
 
     async def read(self, order: ReadingOrder) -> BatchRead:
         """Read lessons and cut them into chunks."""
@@ -96,6 +97,11 @@ class InProcess:
     async def embed(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
         """One vector for each text."""
         return await embedder.embed(texts, purpose="passage")
+
+
+def survey_book(folder: Path, book_id: str | None, rules: ReadingRules) -> Survey:
+    """Survey a folder, and tell the language of its book."""
+    return with_language(survey(folder, book_id=book_id, rules=rules))
 
 
 def read_batch(order: ReadingOrder) -> BatchRead:

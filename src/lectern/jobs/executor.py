@@ -21,7 +21,7 @@ from lectern.domain.books import Survey
 from lectern.domain.clock import seconds_between, utc_now
 from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable
 from lectern.domain.event_log import EventLog
-from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned
+from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned, Working
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, run_ingestion, survey_folder
 from lectern.ports.jobs import JobLog
 
@@ -70,6 +70,8 @@ class LiveJob(EventLog[LiveEvent]):
             event = replace(event, plan=replace(event.plan, replacements=()))
         if not isinstance(event, Stopped):
             self.record = replace(self.record, job=event.job)
+        if isinstance(event, Working):  # there are many, and a large book has many warnings
+            event = replace(event, job=replace(event.job, warnings=(), errors=()))
         self.add(event)
 
     def finish(self, error: BaseException | None = None) -> None:
@@ -129,6 +131,7 @@ class JobExecutor:
             if live.job.status == "queued":
                 running = replace(live.job, status="running", started_at=utc_now())
                 live.record = replace(live.record, job=running, attempts=await self._records.begin(live.job_id))
+            request = replace(request, started_at=live.job.started_at)
             if survey is None or waited:
                 survey = await survey_folder(request, self._deps)
             stored_at = time.monotonic()
@@ -190,7 +193,9 @@ def request_of(record: JobRecord) -> IngestRequest:
 def ended_job(job: IngestionJob, status: JobStatus, message: str | None = None) -> IngestionJob:
     """The job with this final status, ended now."""
     now = utc_now()
-    seconds = job.duration_seconds if job.duration_seconds is not None else seconds_between(job.started_at or now, now)
+    seconds = job.duration_seconds
+    if seconds is None:
+        seconds = round(seconds_between(job.started_at or now, now))
     return replace(job, status=status, completed_at=now, duration_seconds=seconds, error_message=message)
 
 
@@ -198,7 +203,7 @@ def _failed_or_cancelled(job: IngestionJob, error: BaseException | None, seconds
     """The ended job of work that raised an error or was cancelled. A failure that the work reported itself is kept."""
     if job.status == "failed":
         return job
-    job = replace(job, duration_seconds=round(seconds, 3))
+    job = replace(job, duration_seconds=round(seconds))
     if error is None:
         return ended_job(job, "cancelled")
     return ended_job(job, "failed", str(error) if isinstance(error, LecternError) else UNEXPECTED)

@@ -10,7 +10,7 @@ of the book; an order for other work is refused.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,10 +29,11 @@ from lectern.domain.errors import (
 )
 from lectern.domain.event_log import Poller
 from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mode, Origin, Planned
+from lectern.domain.keys import Caller
 from lectern.domain.threads import LOCAL_OWNER
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest, survey_folder
 from lectern.jobs.executor import JobExecutor, LiveJob, Stopped, ended_job, request_of
-from lectern.jobs.sources import VARIABLE, allowed_folder, still_allowed
+from lectern.jobs.sources import VARIABLE, allowed_folder, named_after, own_folder, still_allowed
 from lectern.ports.jobs import JobLog
 from lectern.ports.ledger import Ledger
 from lectern.reading.names import slugged
@@ -45,18 +46,18 @@ CANCEL_WAIT_SECONDS = 3.0  # for another process, which polls every second and f
 START_ATTEMPTS, RETRY_SECONDS = 20, 0.1  # for a book that is locked although it has no job record yet
 
 
-async def order_of(order: JobOrder, readable: frozenset[str] | None, ledger: Ledger, roots: Sequence[Path]) -> JobOrder:
+async def order_of(order: JobOrder, caller: Caller, ledger: Ledger, roots: Sequence[Path]) -> JobOrder:
     """The order with its folder. A book that the caller may not read counts as unknown. A folder that the operator
     ingested before is always allowed; one that a caller named must still be below one of the roots."""
     book_id, source = order.book_id, order.source
     entries = {entry.manifest.book_id: entry for entry in await ledger.books()}
-    if readable is not None and book_id not in readable:
-        raise UnknownBook(book_id, tuple(name for name in entries if name in readable))
+    if not caller.may_read(book_id):
+        raise UnknownBook(book_id, tuple(name for name in entries if caller.may_read(name)))
     if slugged(book_id) != book_id:
         raise BadInput(f"{book_id!r} is no book id; write {slugged(book_id)!r}", field="book_id")
     entry = entries.get(book_id)
     if source is not None:
-        folder = str(await asyncio.to_thread(allowed_folder, source, roots))
+        folder = str(await asyncio.to_thread(_named_folder, source, book_id, caller, entries, roots))
         by_operator = entry is not None and entry.source == folder and not entry.bound
         return replace(order, folder=folder, bound=not by_operator)
     if entry is None:
@@ -68,6 +69,18 @@ async def order_of(order: JobOrder, readable: frozenset[str] | None, ledger: Led
             field="source",
         )
     return replace(order, folder=entry.source, bound=entry.bound)
+
+
+def _named_folder(
+    source: str, book_id: str, caller: Caller, entries: Mapping[str, BookEntry], roots: Sequence[Path]
+) -> Path:
+    """The folder that a caller names for a book, if this caller may name it."""
+    if caller.is_operator:
+        return allowed_folder(source, roots)
+    own = named_after(book_id, roots)
+    own += [entry.source for entry in entries.values() if entry.manifest.book_id == book_id]
+    foreign = [entry.source for entry in entries.values() if entry.manifest.book_id != book_id]
+    return own_folder(source, roots, own, foreign)
 
 
 async def may_read(entry: BookEntry, roots: Sequence[Path]) -> bool:
@@ -164,12 +177,10 @@ class Jobs:
         self._closed = False
         self.watchers: list[Callable[[IngestionJob], None]] = []  # called for every job that ended
 
-    async def order(
-        self, book_id: str, source: str | None, mode: Mode, *, replace: bool, readable: frozenset[str] | None
-    ) -> JobOrder:
+    async def order(self, book_id: str, source: str | None, mode: Mode, *, replace: bool, caller: Caller) -> JobOrder:
         """The order of a caller, checked: the caller may read the book and the folder."""
         order = JobOrder(book_id=book_id, folder="", source=source, mode=mode, replace=replace)
-        return await order_of(order, readable, self._deps.ledger, self._rules.roots)
+        return await order_of(order, caller, self._deps.ledger, self._rules.roots)
 
     async def may_read(self, entry: BookEntry) -> bool:
         """Whether a book may be read again from its folder."""

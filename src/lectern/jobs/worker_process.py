@@ -21,10 +21,9 @@ from typing import Any, ParamSpec, TypeVar
 from lectern.domain.books import Survey
 from lectern.domain.chunks import Vector
 from lectern.domain.errors import WorkerLost
-from lectern.ingestion.worker import BatchRead, InProcess, Passage, ReadingOrder, cut, read_batch
+from lectern.ingestion.worker import BatchRead, InProcess, Passage, ReadingOrder, cut, read_batch, survey_book
 from lectern.ports.index import Embedder
 from lectern.reading.chunking import ReadingRules
-from lectern.reading.survey import survey
 
 BATCH_CHUNKS = 96  # between two commits: the server writes them to the index, in small steps
 TEXTS_PER_CALL = 32  # about half a second, so that the next job does not wait long for a cancelled one
@@ -58,7 +57,7 @@ class Subprocess:
 
     async def survey(self, folder: Path, book_id: str | None, rules: ReadingRules) -> Survey:
         """Survey a folder."""
-        return await self._call(_survey, folder, book_id, rules)
+        return await self._call(survey_book, folder, book_id, rules)
 
     async def read(self, order: ReadingOrder) -> BatchRead:
         """Read lessons and cut them into chunks."""
@@ -187,10 +186,6 @@ def _with_portable_errors(work: Callable[P, T], *args: P.args, **kwargs: P.kwarg
         except Exception:  # noqa: BLE001  # pickling runs any code of the error
             raise RuntimeError(f"{type(exc).__name__}: {exc}") from None
         raise
-
-
-def _survey(folder: Path, book_id: str | None, rules: ReadingRules) -> Survey:
-    return survey(folder, book_id=book_id, rules=rules)
 
 
 def _embed(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
