@@ -9,7 +9,7 @@ BOOK ?= examples/physical-ai-robotics
 QUESTIONS ?= examples/golden/physical-ai-robotics/queries.jsonl
 BENCH ?= .bench
 
-.PHONY: help setup dev run test check crash fuzz bench docs picture lock clean
+.PHONY: hosts help setup dev run test check crash fuzz bench docs pictures lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -55,8 +55,12 @@ bench: dev  ## ingest and search beside LlamaIndex, txtai and Chroma (BOOK=…, 
 docs: dev  ## write the pages that are made from the code
 	$(BIN)/python scripts/write_docs.py
 
-picture: dev  ## take the README's picture of the page (needs a chromium)
-	$(BIN)/python scripts/take_picture.py
+pictures: dev  ## take the pictures of the page in docs/img (needs a chromium)
+	$(BIN)/python scripts/take_pictures.py
+
+hosts:  ## install Docusaurus below .cache, so that the widget is tested on it too (needs npm, two minutes)
+	npm install --no-audit --no-fund --loglevel=error --prefix .cache/hosts @docusaurus/core@3.10.2 \
+		@docusaurus/plugin-content-docs@3.10.2 @docusaurus/theme-classic@3.10.2 react@19 react-dom@19
 
 clean:  ## remove .venv and the local index
 	rm -rf $(VENV) .lectern

@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("suite", deadline=None)  # a busy machine is slow, and that is no failure
+settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE_BOOK = ROOT / "examples" / "physical-ai-robotics"

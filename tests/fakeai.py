@@ -93,6 +93,7 @@ class Step:
     plain: bool = False  # an OpenAI-like server that knows no base64
     say: Say | None = None  # what a chat model answers to a request; otherwise nothing
     refuses: tuple[str, ...] = ()  # parameters that this endpoint's model does not take
+    whole: bool = False  # one JSON answer, although a stream is asked for
     doubled: bool = False  # every piece of a streamed text twice
     signs: Literal["all", "finish", "done", "none"] = "all"  # how a stream says that it is over
     counted: bool = True  # whether the answer says how many tokens it took
@@ -163,13 +164,14 @@ def cohere_embed(received: Received, step: Step) -> Reply:
     side = body.get("input_type")
     if not received.key:
         raise Complaint(401, "unauthorized")
-    if body.get("model") != "embed-english-v3.0":
+    dimensions = {"embed-english-v3.0": 1024, "embed-english-light-v3.0": 384}.get(str(body.get("model")))
+    if dimensions is None:
         raise Complaint(404, "not_found")
     if side not in ("search_document", "search_query") or not 0 < len(texts) <= 96:
         raise Complaint(400, "bad_request")
     if body.get("truncate") == "NONE" and any(len(re.findall(r"\w+|[^\w\s]", text)) > 510 for text in texts):
         raise Complaint(400, "bad_request")  # a word or a sign is at least a token
-    vectors = step.spoil([vector_of(text, 1024, side) for text in texts])
+    vectors = step.spoil([vector_of(text, dimensions, side) for text in texts])
     return Reply(parts=(_json({"id": "1", "embeddings": {"float": vectors}, "texts": texts}),))
 
 
@@ -201,7 +203,7 @@ def chat_completions(received: Received, step: Step) -> Reply:
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15} if step.counted else None
     finish = "tool_calls" if calls and scripted_reply.finish == "stop" else scripted_reply.finish
     common = {"id": "chatcmpl-1", "created": 1, "model": received.body.get("model")}
-    if not received.body.get("stream"):
+    if step.whole or not received.body.get("stream"):
         message = {"role": "assistant", "content": scripted_reply.text or None} | (
             {"tool_calls": calls} if calls else {}
         )
@@ -228,7 +230,7 @@ def responses(received: Received, step: Step) -> Reply:
     """POST /v1/responses, streamed or not."""
     scripted_reply = _scripted_reply(received, step)
     whole = _whole_response(scripted_reply, step, received.body.get("model"))
-    if not received.body.get("stream"):
+    if step.whole or not received.body.get("stream"):
         return Reply(parts=(_json(whole),))
     events = _response_events(scripted_reply, step, whole)
     lines = [

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 
 from lectern.domain.books import LessonPlace, LessonSource, Manifest, Survey
 from lectern.domain.chunks import Chunk, IndexedChunk, Stamp, StampedChunk, chunk_id, content_hash, parent_doc_id
 from lectern.domain.evidence import Hit
 from lectern.domain.jobs import IngestionRecord
+from lectern.rendering.answers import answer_html
+from lectern.text.page_markdown import MAX_SOURCES
 
 DIMENSIONS = 8
 MOMENT = "2026-01-01T00:00:00.000Z"
@@ -84,6 +87,7 @@ def hit(text_chunk: Chunk, similarity: float = 0.6, rank: int = 1) -> Hit:
         rank=rank,
         score=similarity,
         similarity=similarity,
+        relevance=similarity,
         lexical=similarity,
         windows=(unit_vector(text_chunk.text),),
     )
@@ -130,3 +134,9 @@ def surveyed(*lessons: LessonSource) -> Survey:
     """A folder with just these lessons."""
     manifest = Manifest(book_id="book", title="Book")
     return Survey(manifest=manifest, lessons=lessons, problems=(), files_discovered=len(lessons))
+
+
+def numbers_in(text: str) -> list[int]:
+    """The numbers that a page shows as citations of a text, in the order of their first mention."""
+    numbers = re.findall(r'data-source="(\d+)"', answer_html(text, sources=MAX_SOURCES))
+    return list(dict.fromkeys(map(int, numbers)))

@@ -30,6 +30,15 @@ def lectern(*arguments: str, home: Path, check: bool = True, typed: str = "") ->
 @contextmanager
 def serving(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> Iterator[str]:
     """The address that a serving command prints once it answers."""
+    with serving_process(command, cwd=cwd, env=env) as (address, _):
+        yield address
+
+
+@contextmanager
+def serving_process(
+    command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """That address, and the process, which a test may kill."""
     process = subprocess.Popen(
         command,
         cwd=cwd,
@@ -39,9 +48,10 @@ def serving(command: list[str], *, cwd: Path | None = None, env: dict[str, str] 
         start_new_session=True,
     )
     try:
-        yield _address(process)
+        yield _address(process), process
     finally:
-        os.killpg(process.pid, 2)  # what Ctrl-C sends, to make and what it started alike
+        if process.poll() is None:
+            os.killpg(process.pid, 2)  # what Ctrl-C sends, to make and what it started alike
         try:
             process.communicate(timeout=20)
         except subprocess.TimeoutExpired:

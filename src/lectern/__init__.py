@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from lectern.app.client import RemoteLectern, connect
     from lectern.app.lectern import Lectern
     from lectern.app.open import open_lectern
+    from lectern.app.retrieval_tool import execute_retrieval_tool, retrieve_documentation
     from lectern.app.settings import Settings
+    from lectern.domain.conversation import Conversation
     from lectern.domain.errors import (
         BadInput,
         BadManifest,
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
         WrongBook,
     )
     from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
-    from lectern.domain.jobs import Finished, IngestionJob, LessonsIndexed, Planned
+    from lectern.domain.jobs import Finished, IngestionJob, LessonsIndexed, Planned, Working
     from lectern.domain.replies import (
         Answer,
         Citation,
@@ -66,12 +68,15 @@ if TYPE_CHECKING:
         Statement,
     )
     from lectern.domain.scope import Scope
+    from lectern.domain.threads import Message
 
 _MODULE_OF = {
     "lectern.app.client": "RemoteLectern connect",
     "lectern.app.lectern": "Lectern",
     "lectern.app.open": "open_lectern",
+    "lectern.app.retrieval_tool": "execute_retrieval_tool retrieve_documentation",
     "lectern.app.settings": "Settings",
+    "lectern.domain.conversation": "Conversation",
     "lectern.domain.errors": (
         "BadInput BadManifest BookNotFound Busy Cancelled ConfigError Conflict Forbidden IndexDamaged IndexMismatch "
         "InUse JobCancelled JobFailed LecternError ModelDamaged Overloaded ProviderError ProviderRefused "
@@ -79,11 +84,12 @@ _MODULE_OF = {
         "UnknownLesson UnknownThread WrongBook"
     ),
     "lectern.domain.evidence": "ConfidenceMetrics Findings Hit",
-    "lectern.domain.jobs": "Finished IngestionJob LessonsIndexed Planned",
+    "lectern.domain.jobs": "Finished IngestionJob LessonsIndexed Planned Working",
     "lectern.domain.replies": (
         "Answer Citation Delta Entered EvidenceFound Exchange Judged Refusal Replied Reply ReplyEvent Statement"
     ),
     "lectern.domain.scope": "Scope",
+    "lectern.domain.threads": "Message",
 }
 _HOMES = {name: module for module, names in _MODULE_OF.items() for name in names.split()}
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
+from lectern import Settings, open_lectern
 from lectern.domain.errors import BadInput, ConfigError
+from lectern.models.cohere import CohereEmbedder
 from lectern.models.local.embedder import LocalEmbedder
+from lectern.models.openai import OpenAIEmbedder
 from lectern.ports.index import Embedder
-from tests.fakeai import FakeAI, Step
+from tests.answering.scripted import write_book
+from tests.fakeai import FakeAI, Step, fake_ai
 from tests.remotes import BATCHES, CANARY, TEXTS, AtCohere, AtOpenAI, OverHTTP, options_of
 
 LONG_TEXT = "\n\n".join(f"Paragraph {n}: the arm moves joint {n} by {n * 7} degrees, then waits." for n in range(700))
@@ -233,3 +238,47 @@ class TestLocal(EmbedderContract):
     def embedder(self) -> Embedder:
         """As it ships."""
         return LocalEmbedder()
+
+
+@pytest.mark.parametrize(
+    ("embedder", "dimensions"),
+    [
+        (lambda url: OpenAIEmbedder(CANARY, base_url=f"{url}/v1", model="text-embedding-3-large"), 3072),
+        (lambda url: CohereEmbedder(CANARY, base_url=url, model="embed-english-light-v3.0"), 384),
+    ],
+)
+async def test_a_provider_is_asked_once_how_long_its_vectors_are(
+    embedder: Callable[[str], OpenAIEmbedder | CohereEmbedder], dimensions: int
+) -> None:
+    """Whatever the model: one call, and then vectors of any other length are refused."""
+    with fake_ai() as ai:
+        async with aclosing(embedder(ai.url)) as asked:
+            await asked.ask_dimensions()
+            await asked.ask_dimensions()
+
+            assert asked.dimensions == dimensions
+            assert asked.fingerprint.endswith(f"/{dimensions}")
+            assert len(ai.received) == 1
+            assert {len(vector) for vector in await asked.embed(TEXTS, purpose="passage")} == {dimensions}
+
+
+async def test_a_book_is_indexed_with_any_model_of_the_endpoint(tmp_path: Path) -> None:
+    """OPENAI_EMBEDDING_MODEL with other dimensions works; a book that is indexed tells them, so that opening it again
+    costs no call, also when the settings name another model by then."""
+    write_book(tmp_path / "book")
+    with fake_ai() as ai:
+        large = {"OPENAI_EMBEDDING_MODEL": "text-embedding-3-large"}
+        shared = {"OPENAI_API_KEY": CANARY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
+
+        def settings(**fields: str) -> Settings:
+            return Settings.model_validate({"home": tmp_path / "home", "embedder": "openai", **shared, **fields})
+
+        async with open_lectern(settings(**large)) as lectern:
+            await lectern.ingest(tmp_path / "book", book="b")
+            assert (await lectern.search("what is a node")).hits
+        calls = len(ai.received)
+        async with open_lectern(settings(**large)) as lectern:
+            assert (await lectern.app.library.book("b")).fingerprint == "openai/text-embedding-3-large/3072"
+        assert len(ai.received) == calls
+        async with open_lectern(settings()) as lectern:
+            assert (await lectern.search("what is a node", book="b")).hits

@@ -106,8 +106,10 @@ async def test_an_index_that_does_not_answer_makes_the_server_unready(
         assert str(error) in await _not_ready(client)
 
 
-async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path) -> None:
-    """An empty collection is not taken for a healthy one."""
+async def test_an_index_that_lost_a_book_makes_the_server_unready(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An empty collection is not taken for a healthy one. The log names the book, the answer does not."""
     from lectern.domain.chunks import Change
     from lectern.domain.scope import ChunkFilter
 
@@ -121,7 +123,20 @@ async def test_an_index_that_lost_a_book_makes_the_server_unready(tmp_path: Path
         drop = tuple(stored.chunk.id for stored in stored_chunks)
         await index.replace("tiny", 1, [Change(put=(), drop=drop, language="en")], commit)
 
-        assert "doctor" in await _not_ready(client)
+        detail = await _not_ready(client)
+        assert "doctor" in detail
+        assert "tiny" not in detail
+        assert "'tiny'" in caplog.text
+
+
+async def test_a_damaged_book_is_not_named_to_whoever_asks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Readiness needs no key, so only the log says which book it is about."""
+    async with served(tmp_path) as (lectern, client):
+        collections = lectern.app.ingest_deps.collections
+        collections._damaged.add("tiny")  # type: ignore[attr-defined]  # behind the port on purpose
+
+        assert "tiny" not in await _not_ready(client)
+    assert "'tiny'" in caplog.text
 
 
 async def test_findings_name_no_folder_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

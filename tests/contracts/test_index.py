@@ -194,10 +194,16 @@ class ChunkIndexContract:
         with pytest.raises(ValueError, match="other"):
             await store(index, "book", [indexed(chunk("Text here.", place("other")))], [], "en")
 
-    @pytest.mark.parametrize("language", ["en", "de", "ur", "zh"])
+    @pytest.mark.parametrize("language", ["en", "de", "ur", "zh", "th"])
     async def test_every_language_can_be_searched(self, index: ChunkIndex, language: str) -> None:
         """Known to the stemmer or not, a book's own words find it."""
-        texts = {"en": "robots walk", "de": "Roboter laufen", "ur": "روبوٹ چلتا ہے", "zh": "机器人在走路"}
+        texts = {
+            "en": "robots walk",
+            "de": "Roboter laufen",
+            "ur": "روبوٹ چلتا ہے",
+            "zh": "机器人在走路",
+            "th": "หุ่นยนต์เดิน",
+        }
         indexed_chunk = indexed(chunk(f"{texts[language]} 2024."))
         await store(index, "book", [indexed_chunk], [], language)
 
@@ -206,6 +212,17 @@ class ChunkIndexContract:
                 unit_vector("x"), texts[language].split()[0], language=language, where=BOOK, limit=3
             )
         assert candidate.bm25 > 0
+
+    async def test_a_word_is_found_in_a_script_without_gaps(self, index: ChunkIndex) -> None:
+        """Among the characters before and after it; a sentence without the word is not found."""
+        tea, dog = (
+            indexed(chunk(text, place(lesson=n))) for n, text in enumerate(("急須の茶渋は重曹で落とす。", "犬が走る。"))
+        )
+        await store(index, "book", [tea, dog], [], "ja")
+
+        async with reading(index) as view:
+            hits = await view.find(unit_vector("x"), "茶渋を洗う", language="ja", where=BOOK, limit=3)
+        assert [hit.id for hit in hits if hit.bm25 > 0] == [tea.stored.chunk.id]
 
 
 class TestEdgeIndex(ChunkIndexContract):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lectern.app.settings import load_settings
+from lectern.app.settings import changed_variables, load_settings
 from lectern.domain.errors import ConfigError
 
 
@@ -26,6 +26,27 @@ def test_a_wrong_value_names_its_variable(monkeypatch: pytest.MonkeyPatch, name:
         load_settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "choices"),
+    [
+        ("LECTERN_JUDGE", "maybe", ["auto", "local", "model"]),
+        ("LECTERN_DOUBTFUL", "drop", ["flag", "hide"]),
+        ("LECTERN_OPENAI_API", "rest", ["auto", "responses", "chat"]),
+        ("LECTERN_READING_TOKENS", "many", ["integer"]),
+        ("LECTERN_READING_TOKENS", "499", ["greater than or equal to 500"]),
+    ],
+)
+def test_a_wrong_value_is_told_with_the_choices(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, choices: list[str]
+) -> None:
+    """The message has the variable, the value that was set, and what may be set instead."""
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    assert all(part in str(caught.value) for part in (name, repr(value), *choices))
+
+
 def test_other_programs_variables_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only names that begin with LECTERN_ are ours to judge."""
     monkeypatch.setenv("SOMETHING_ELSE", "1")
@@ -47,3 +68,26 @@ def test_thresholds_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """As similarity/chunks, from high to low."""
     monkeypatch.setenv("LECTERN_THRESHOLDS", "0.6/4, 0.5/2, 0.35/1")
     assert load_settings().thresholds == ((0.6, 4), (0.5, 2), (0.35, 1))
+
+
+@pytest.mark.parametrize("answerer", ["auto", "offline"])
+def test_a_model_cannot_judge_where_there_is_none(monkeypatch: pytest.MonkeyPatch, answerer: str) -> None:
+    """The error names the variable and what to set; with an endpoint there is none."""
+    monkeypatch.setenv("LECTERN_JUDGE", "model")
+    monkeypatch.setenv("LECTERN_ANSWERER", answerer)
+
+    with pytest.raises(ConfigError, match=r"LECTERN_JUDGE.*OPENAI_BASE_URL"):
+        load_settings()
+    monkeypatch.setenv("LECTERN_ANSWERER", "auto")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert load_settings().judge == "model"
+
+
+def test_the_variables_that_change_something_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with the default's value, and unknown ones, are left out."""
+    for name, value in {"OPENAI_MODEL": "x", "LECTERN_JUDGE": "auto", "AGENT_TOP_K": "5", "PATH": "/bin"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("lectern_doubtful", "hide")
+    monkeypatch.delenv("LECTERN_HOME", raising=False)
+
+    assert changed_variables() == {"OPENAI_MODEL": "x", "LECTERN_DOUBTFUL": "hide"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lectern.answering.book_parts import BookParts
 from lectern.answering.outline_answers import structure_lines
 from lectern.domain.outline import Outline, OutlineChapter, OutlineLesson, OutlineModule
 
@@ -44,7 +45,7 @@ ANSWERED = {
     "Which lesson comes just before the one on lidar?": "“Physics” comes before “Lidar”.",
     "What is the last lesson of the book?": "The last lesson is “Lidar”.",
     "What is lesson 2.1 called?": "Lesson 2.1 is called “SDF Worlds”.",
-    "What is chapter 3 called?": "Chapter 3 is “Sensing”.",
+    "What is chapter 3 called?": "Chapter 3 is called “Sensing”.",
     "List the lessons of chapter 2.": "- SDF Worlds",
     "Which lessons are in the last chapter?": "- Lidar",
     "Which chapters belong to the module about gazebo?": "- Worlds",
@@ -60,6 +61,36 @@ ANSWERED = {
     "What comes after chapter 2?": "“Sensing” comes after “Worlds”.",
     "Which lesson comes after the one on lidar?": "“Lidar” is the last lesson of the book.",
     "In which chapter is lidar taught?": "“Lidar” is in the chapter “Sensing”.",
+}
+WEEKS = Outline(
+    book_id="w",
+    title="Twelve Weeks",
+    modules=(
+        OutlineModule(
+            module="week-1", title="Week 1: Numbers", chapters=(chapter(1, "Counting", "Day 1: Ones", "Day 2: Twos"),)
+        ),
+        OutlineModule(module="week-two", title="Week Two — Shapes", chapters=(chapter(1, "Lines", "Day 1: Points"),)),
+        OutlineModule(module="iii", title="Week III", chapters=(chapter(1, "Solids", "Cubes"),)),
+    ),
+)
+NAMED = {
+    "week 1": ["Week 1: Numbers"],
+    "Week two": ["Week Two — Shapes"],
+    "the third week": ["Week III"],
+    "week 3": ["Week III"],
+    "week 4": [],
+    "day 2 of week 1": ["Day 2: Twos"],
+    "day 1 of week two": ["Day 1: Points"],
+    "day 1": ["Day 1: Ones", "Day 1: Points"],
+    "chapter 1 of week 2": ["Lines"],
+    "lesson 1.2 of week 1": ["Day 2: Twos"],
+    "the last lesson of the second week": ["Day 1: Points"],
+    "the chapter on solids": ["Solids"],
+    "the solids chapter": ["Solids"],
+    "the week of rain": [],
+    "module 2": ["Week Two — Shapes"],
+    "page 2": [],
+    "lesson 1 about": [],
 }
 LEFT_ALONE = (
     "What is a node?",
@@ -79,6 +110,7 @@ LEFT_ALONE = (
     "Which of the five powers from chapter 1 does a digital twin enable?",
     "Name the lessons that the engineers learned.",
     "What comes after the lidar pulse was sent?",
+    "I want the official tutorial on paper; how many pages does it have?",
 )
 
 
@@ -109,3 +141,9 @@ def test_a_long_list_says_how_much_is_left_out() -> None:
     lines = structure_lines("List the lessons of chapter 1.", long)
     assert len(lines) == 30
     assert lines[-1].text == "… and 11 more."
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_parts_are_named_by_labels_numbers_and_titles(name: str) -> None:
+    """With digits, words or Roman numerals, inside another part, or by words of the title."""
+    assert [part.title for part in BookParts(WEEKS).named(name)] == NAMED[name]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lectern.app import client_values as values
 from lectern.app.client_http import ServerConnection, error_from, path_of, response_errors
+from lectern.domain.conversation import Conversation, conversation_of
 from lectern.domain.errors import (
     BadInput,
     LecternError,
@@ -27,12 +28,24 @@ from lectern.domain.errors import (
     UnknownLesson,
     UnknownThread,
 )
+from lectern.domain.insights import DEFAULT_DAYS, Insights, check_days
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobOrder, JobRecord, Mode
 from lectern.domain.replies import Exchange, Replied, Reply, ReplyEvent, check_question
 from lectern.domain.scope import Scope, SearchMode, SearchQuery
-from lectern.domain.threads import Thread, ThreadEdit, ThreadHead, ThreadPage, Turn, checked_id
+from lectern.domain.threads import (
+    Feedback,
+    FeedbackReason,
+    Rating,
+    Thread,
+    ThreadEdit,
+    ThreadHead,
+    ThreadPage,
+    Turn,
+    checked_id,
+)
 from lectern.schemas import jobs as wire_jobs
-from lectern.schemas.books import BookOut, ChunkPage, OutlineOut
+from lectern.schemas.books import BookDetailsOut, BookOut, ChunkPage, OutlineOut
+from lectern.schemas.insights import InsightsOut
 from lectern.schemas.maintenance import CalibrationReportOut, FindingOut
 from lectern.schemas.payload import from_payload
 from lectern.schemas.scope import fields_of
@@ -41,6 +54,7 @@ from lectern.schemas.threads import ExportOut, ThreadOut, ThreadPageOut
 
 if TYPE_CHECKING:
     from lectern.confidence.calibration import CalibrationReport, LabelledQuestion
+    from lectern.domain.book_details import BookDetails
     from lectern.domain.books import BookEntry
     from lectern.domain.chunks import StampedChunk
     from lectern.domain.evidence import Findings
@@ -266,6 +280,13 @@ class RemoteLectern:
             raise UnknownBook(book_id or "", tuple(listed))
         return values.book_from(listed[book_id])
 
+    async def book_details(self, book: str | None = None) -> BookDetails:
+        """What a reader sees of a book before the first question: its description, language, filters, and questions
+        that it answers."""
+        answer = await self._server.call("GET", path_of("books", await self._book_id(book)))
+        with response_errors():
+            return values.details_from(BookDetailsOut.model_validate(answer))
+
     async def remove(self, book: str) -> int:
         """Remove a book from the index, not from the disk; returns how many chunks it had."""
         entry = await self.book(book)
@@ -290,6 +311,14 @@ class RemoteLectern:
             findings = [Finding(**FindingOut.model_validate(row).model_dump()) for row in answer]
         for finding in findings:
             yield finding
+
+    async def insights(self, book: str | None = None, *, days: int = DEFAULT_DAYS) -> Insights:
+        """What readers asked a book in the last days, added up over all of them; needs the right `admin`."""
+        check_days(days)
+        path = path_of("books", await self._book_id(book), "insights")
+        answer = await self._server.call("GET", path, query={"days": days}, seconds=None)
+        with response_errors():
+            return values.insights_from(InsightsOut.model_validate(answer))
 
     @property
     def threads(self) -> RemoteThreads:
@@ -316,9 +345,13 @@ class RemoteThreads:
     def __init__(self, server: ServerConnection) -> None:
         self._server = server
 
-    async def list(self, *, limit: int = 20, cursor: str | None = None) -> ThreadPage:
-        """The key's conversations, the most recently used first; only `read` has their filters."""
-        answer = await self._server.call("GET", "/threads", query={"limit": limit, "cursor": cursor})
+    async def list(
+        self, *, limit: int = 20, cursor: str | None = None, query: str = "", book: str | None = None
+    ) -> ThreadPage:
+        """The key's conversations, the most recently used first; those about a `book`, and those that have each word of
+        a `query` in the title or in a question. Only `read` has their filters."""
+        options = {"limit": limit, "cursor": cursor, "query": query or None, "book_id": book}
+        answer = await self._server.call("GET", "/threads", query=options)
         with response_errors():
             page = ThreadPageOut.model_validate(answer)
         return ThreadPage(heads=tuple(values.head_from(head) for head in page.threads), cursor=page.next_cursor)
@@ -335,6 +368,11 @@ class RemoteThreads:
         with response_errors():
             return values.turns_from(ExportOut.model_validate(answer))
 
+    async def conversation(self, thread_id: str) -> Conversation:
+        """A whole conversation as messages: the tool calls for a key with the right `read`, the instructions for one
+        with `admin`."""
+        return conversation_of((await self.read(thread_id)).head, await self.turns(thread_id))
+
     async def edit(self, thread_id: str, change: ThreadEdit) -> ThreadHead:
         """Change the title or metadata of a conversation."""
         body = {"title": change.title, "metadata": change.metadata}
@@ -347,6 +385,21 @@ class RemoteThreads:
         )
         with response_errors():
             return values.thread_from(ThreadOut.model_validate(answer)).head
+
+    async def rate(
+        self,
+        thread_id: str,
+        turn: int,
+        rating: Rating | None,
+        *,
+        reason: FeedbackReason | None = None,
+        comment: str = "",
+    ) -> None:
+        """Store the feedback on a turn, by its number, instead of an earlier one; None takes it back."""
+        if rating is not None:
+            Feedback(rating=rating, reason=reason, comment=comment)  # refuses what is out of range, as a local store
+        body = {"turn": turn, "rating": rating, "reason": reason, "comment": comment}
+        await self._server.call("POST", f"{_thread_path(thread_id)}/feedback", body=body)
 
     async def delete(self, thread_id: str) -> None:
         """Delete a conversation and everything that belongs to it."""

@@ -160,7 +160,7 @@ def error_from(body: object, retry_after: float = RETRY_AFTER) -> LecternError:
     if isinstance(error, TooMany | RateLimited):
         error.retry_after = retry_after
     if isinstance(error, ProviderError):
-        error.provider = problem.detail.partition(":")[0] if problem.code else SERVER
+        error.provider = problem.detail.partition(": ")[0] if problem.code else SERVER
     if isinstance(error, BadKey):
         error.key_sent = True
     return error

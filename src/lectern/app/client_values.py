@@ -8,11 +8,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lectern.domain.book_details import BookDetails
 from lectern.domain.books import BookEntry, Manifest, Problem
 from lectern.domain.chunks import Chunk, SectionMark
+from lectern.domain.conversation import tool_uses_of
 from lectern.domain.errors import JobCancelled
 from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
-from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobOrder, JobRecord, LessonsIndexed, Plan, Planned
+from lectern.domain.insights import BookSection, CitedSection, DayCount, Insights, QuestionGroup, Thumbs
+from lectern.domain.jobs import (
+    Finished,
+    IngestionJob,
+    JobEvent,
+    JobOrder,
+    JobRecord,
+    LessonsIndexed,
+    Plan,
+    Planned,
+    Working,
+)
 from lectern.domain.outline import Outline, OutlineChapter, OutlineLesson, OutlineModule
 from lectern.domain.replies import (
     Account,
@@ -32,13 +45,14 @@ from lectern.domain.replies import (
     Statement,
     Timings,
 )
-from lectern.domain.threads import Message, Thread, ThreadHead, Turn
+from lectern.domain.threads import Feedback, Message, Thread, ThreadHead, Turn
 from lectern.schemas import jobs as wire_jobs
-from lectern.schemas.books import BookOut, OutlineOut
+from lectern.schemas.books import BookDetailsOut, BookOut, OutlineOut
 from lectern.schemas.chat import ChatResponse, ConsideredOut, MetricsOut, NearestLessonOut, Source, StatementOut
+from lectern.schemas.insights import InsightsOut, QuestionGroupOut
 from lectern.schemas.scope import filter_from
 from lectern.schemas.search import Neighbour, SearchResponse, SearchResult
-from lectern.schemas.threads import ExportOut, ThreadHeadOut, ThreadOut
+from lectern.schemas.threads import ExportOut, MessageOut, ThreadHeadOut, ThreadOut
 
 if TYPE_CHECKING:
     from lectern.confidence.calibration import Calibration, CalibrationReport, Figures
@@ -86,9 +100,9 @@ def _chunk(**fields: Any) -> Chunk:  # noqa: ANN401  # fields of a chunk by name
     return Chunk(**{**_EMPTY_CHUNK, **fields})
 
 
-def _hit(chunk: Chunk, similarity: float, **fields: Any) -> Hit:  # noqa: ANN401  # fields of a hit by name
+def _hit(chunk: Chunk, scores: SearchResult | Source | ConsideredOut, **fields: Any) -> Hit:  # noqa: ANN401  # fields of a hit by name
     defaults = {"rank": 0, "score": 0.0, "lexical": 0.0, "windows": ()}
-    return Hit(chunk=chunk, similarity=similarity, **{**defaults, **fields})
+    return Hit(chunk=chunk, similarity=scores.similarity, relevance=scores.relevance, **{**defaults, **fields})
 
 
 def findings_from(response: SearchResponse) -> Findings:
@@ -111,9 +125,10 @@ def _search_hit(result: SearchResult, book_id: str) -> Hit:
     chunk = _chunk(id=result.id, **{**fields, "book_id": book_id})
     return _hit(
         chunk,
-        result.similarity,
+        result,
         rank=result.rank,
         score=result.score,
+        lexical=result.lexical,
         before=tuple(_neighbour(neighbour, chunk) for neighbour in result.before),
         after=tuple(_neighbour(neighbour, chunk) for neighbour in result.after),
     )
@@ -136,6 +151,8 @@ def reply_from(response: ChatResponse, question: str) -> Reply:
             nearest=_nearest(response.nearest),
             outside_scope=_nearest(response.outside_scope),
             other_books=tuple(response.other_books),
+            suggestions=tuple(response.suggestions),
+            withdrawn=response.withdrawn,
             considered=considered,
             removed=removals,
             account=account,
@@ -148,6 +165,7 @@ def reply_from(response: ChatResponse, question: str) -> Reply:
         removed=removals,
         account=account,
         cut=response.cut,
+        lowered=response.lowered,
     )
 
 
@@ -171,6 +189,7 @@ def _account(response: ChatResponse, question: str) -> Account:
         ),
         state=response.state,
         where=filter_from(response.filters) if response.filters else None,
+        created_at=response.timestamp,
     )
 
 
@@ -187,6 +206,7 @@ def _citation(source: Source, book_id: str) -> Citation:
         id=source.chunk_id,
         book_id=book_id,
         source_file=source.source_file,
+        module=source.module_name,
         parent_doc_id=source.parent_doc_id,
         breadcrumb=source.breadcrumb,
         chunk_index=source.chunk_index,
@@ -196,11 +216,12 @@ def _citation(source: Source, book_id: str) -> Citation:
     )
     return Citation(
         number=source.number,
-        hit=_hit(chunk, source.similarity_score),
+        hit=_hit(chunk, source),
         passage=source.chunk_text,
         section=source.section,
         url=source.url,
         fragment_url=source.fragment_url,
+        source_file=source.source_file,
         line_start=source.line_start,
         line_end=source.line_end,
     )
@@ -208,7 +229,7 @@ def _citation(source: Source, book_id: str) -> Citation:
 
 def _considered(hit: ConsideredOut, book_id: str) -> Hit:
     chunk = _chunk(id=hit.chunk_id, book_id=book_id, page_title=hit.page_title, section_title=hit.section, url=hit.url)
-    return _hit(chunk, hit.similarity_score)
+    return _hit(chunk, hit)
 
 
 def reply_event_from(name: str, body: dict[str, Any], question: str, book_id: str) -> ReplyEvent | None:
@@ -240,6 +261,18 @@ def book_from(book: BookOut) -> BookEntry:
         total_chunks=book.total_chunks,
         last_full_ingest=book.last_full_ingest,
         last_incremental_update=book.last_incremental_update,
+    )
+
+
+def details_from(book: BookDetailsOut) -> BookDetails:
+    """A book as a reader meets it, whole but for its manifest."""
+    return BookDetails(
+        entry=book_from(book),
+        description=book.description,
+        language=book.language,
+        lessons=book.lessons,
+        filters=book.filters.choices(),
+        suggestions=tuple(book.suggestions),
     )
 
 
@@ -287,6 +320,8 @@ def job_event_from(name: str, body: dict[str, Any]) -> JobEvent | None:
             return Planned(job=job, plan=_plan(job, body["files"]))
         case "progress" if job is not None:
             count, total = body.get("done", job.files_processed), body.get("total", job.files_discovered)
+            if (stage := body.get("stage", "index")) in ("read", "embed"):
+                return Working(job=job, stage=stage, done=count, total=total, share=body["share"])
             return LessonsIndexed(job=job, done=count, total=total)
         case "finished" | "error" if job is not None:
             return Finished(job=job)
@@ -314,10 +349,15 @@ def thread_from(thread: ThreadOut) -> Thread:
     """A thread with a page of its messages, whole."""
     return Thread(
         head=replace(head_from(thread), filters=thread.filters),
-        messages=tuple(Message(**message.model_dump()) for message in thread.messages),
+        messages=tuple(map(_message, thread.messages)),
         retrieval_history=tuple(LookUp(**look_up.model_dump()) for look_up in thread.retrieval_history),
         earlier=thread.before,
     )
+
+
+def _message(message: MessageOut) -> Message:
+    calls = None if message.tool_calls is None else tuple(message.tool_calls)
+    return Message(**{**message.model_dump(), "tool_calls": calls})
 
 
 def turns_from(export: ExportOut) -> tuple[Turn, ...]:
@@ -331,13 +371,40 @@ def turns_from(export: ExportOut) -> tuple[Turn, ...]:
             answer=turn.reply["response"],
             refused=turn.reply["reason"] is not None,
             confidence=turn.reply["confidence"],
-            asked_at=times.get(2 * number - 1, ""),  # every turn is two messages
-            replied_at=times.get(2 * number, ""),
+            asked_at=times.get(2 * turn.number - 1, ""),  # every turn is two messages
+            replied_at=times.get(2 * turn.number, ""),
             reply=turn.reply,
-            number=number,
+            instructions=next((message.content for message in turn.messages if message.role == "system"), ""),
+            tool_uses=tool_uses_of([*map(_message, turn.messages)]),
+            number=turn.number,
+            feedback=Feedback(**turn.feedback.model_dump()) if turn.feedback else None,
         )
-        for number, turn in enumerate(export.turns, start=1)
+        for turn in export.turns
     )
+
+
+def insights_from(insights: InsightsOut) -> Insights:
+    """Insights, whole."""
+    fields = insights.model_dump()
+    return Insights(
+        **{
+            **fields,
+            "thumbs": Thumbs(**{**fields["thumbs"], "comments": _tuple(insights.thumbs.comments)}),
+            "per_day": tuple(DayCount(**day) for day in fields["per_day"]),
+            "refused_questions": tuple(_question_group(group) for group in insights.refused_questions),
+            "low_questions": tuple(_question_group(group) for group in insights.low_questions),
+            "most_cited": tuple(CitedSection(**section) for section in fields["most_cited"]),
+            "never_cited": tuple(BookSection(**section) for section in fields["never_cited"]),
+        }
+    )
+
+
+def _question_group(group: QuestionGroupOut) -> QuestionGroup:
+    return QuestionGroup(**{**group.model_dump(), "questions": _tuple(group.questions)})
+
+
+def _tuple(texts: list[str] | None) -> tuple[str, ...] | None:
+    return None if texts is None else tuple(texts)
 
 
 def report_from(report: CalibrationReportOut) -> CalibrationReport:
@@ -366,5 +433,7 @@ def _figures(figures: FiguresOut) -> Figures:
 
 def _calibration(calibration: CalibrationOut) -> Calibration:
     from lectern.confidence.calibration import Calibration
+    from lectern.confidence.relevance import RelevanceScale
 
-    return Calibration(**calibration.model_dump())
+    fields = calibration.model_dump()
+    return Calibration(**{**fields, "scale": RelevanceScale(**fields["scale"])})

@@ -3,6 +3,7 @@ While a server owns the home, the command runs in that server, with the same cod
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -14,11 +15,12 @@ from lectern.domain.errors import BadInput
 
 if TYPE_CHECKING:
     from lectern.app.lectern import Lectern
-    from lectern.domain.jobs import JobOrder, JobRecord, Planned
+    from lectern.domain.jobs import JobEvent, JobOrder, JobRecord, Planned
     from lectern.domain.keys import IssuedKey, Key
 
 Line = dict[str, Any]
 ROWS_PER_PAGE = 100
+POLL_SECONDS = 1.0  # between two reads of a job that another process runs
 
 
 Handler = Callable[..., AsyncIterator[Line]]  # of a Lectern and the command it is registered for
@@ -121,9 +123,15 @@ async def _doctor(lectern: Lectern, command: commands.Doctor) -> AsyncIterator[L
         yield dataclasses.asdict(finding)
 
 
+@_handles(commands.ShowInsights)
+async def _show_insights(lectern: Lectern, command: commands.ShowInsights) -> AsyncIterator[Line]:
+    from lectern.schemas.insights import InsightsOut
+
+    yield InsightsOut.of(await lectern.insights(command.book, days=command.days)).model_dump()
+
+
 @_handles(commands.Ingest)
 async def _ingest(lectern: Lectern, command: commands.Ingest) -> AsyncIterator[Line]:
-    from lectern.domain.jobs import Finished, LessonsIndexed, Planned
     from lectern.ingestion.ingest import IngestRequest
 
     request = IngestRequest(
@@ -134,17 +142,27 @@ async def _ingest(lectern: Lectern, command: commands.Ingest) -> AsyncIterator[L
         replace=command.replace,
     )
     async for event in lectern.app.jobs.ingesting(request):
-        match event:
-            case Planned():
-                plan = dataclasses.asdict(event.plan)
-                del plan["replacements"]  # internal steps, not part of the plan that is shown
-                plan["chunks"] = dataclasses.asdict(event.forecast) if event.forecast else None
-                plan |= {"warnings": plan_problems(event, "warning"), "errors": plan_problems(event, "error")}
-                yield {"kind": event.kind, "plan": plan}
-            case LessonsIndexed():
-                yield {"kind": event.kind, "done": event.done, "total": event.total}
-            case Finished():
-                yield {"kind": event.kind, "job": dataclasses.asdict(event.job)}
+        yield _event_line(event)
+
+
+def _event_line(event: JobEvent) -> Line:
+    """An event of a job. The lines of one kind have the same fields, whether the plan is of a dry run or not."""
+    from lectern.domain.jobs import REPORT_TOTALS, LessonsIndexed, Planned, Working
+
+    match event:
+        case Planned():
+            plan = dataclasses.asdict(dataclasses.replace(event.plan, replacements=()))
+            del plan["replacements"]  # internal steps, not part of the plan that is shown
+            plan["chunks"] = dataclasses.asdict(event.forecast) if event.forecast else None
+            plan |= {name: getattr(event.job, name) for name in REPORT_TOTALS}
+            plan |= {"warnings": plan_problems(event, "warning"), "errors": plan_problems(event, "error")}
+            return {"kind": event.kind, "job_id": event.job.job_id, "plan": plan}
+        case Working() | LessonsIndexed():
+            figures = {"done": event.done, "total": event.total, "share": event.share}
+            stage = event.stage if isinstance(event, Working) else "read"  # the next lessons
+            return {"kind": event.kind, "stage": stage, "embedded": event.job.chunks_embedded, **figures}
+        case _:
+            return {"kind": event.kind, "job": dataclasses.asdict(event.job)}
 
 
 def plan_problems(event: Planned, severity: str) -> list[Line]:
@@ -182,6 +200,33 @@ async def _end_lost_jobs(lectern: Lectern) -> None:
     """Mark jobs that a killed process left as ended; a server did this when it started."""
     if not lectern.app.serving:
         await lectern.jobs.adopt_orphans()
+
+
+@_handles(commands.FollowJob)
+async def _follow_job(lectern: Lectern, command: commands.FollowJob) -> AsyncIterator[Line]:
+    from lectern.jobs.executor import Stopped
+
+    await _end_lost_jobs(lectern)
+    record = await lectern.jobs.record(command.job_id, None)
+    if (live := lectern.jobs.live(command.job_id)) is not None:
+        async for _, event in live.follow():
+            if isinstance(event, Stopped):
+                raise event.error
+            if event.kind != "finished":
+                yield _event_line(event)
+    while (record := await lectern.jobs.record(command.job_id, None)).open:  # another process runs it
+        yield _stored_line(record)
+        await asyncio.sleep(POLL_SECONDS)
+    yield {"kind": "finished", "job": _job_line(record)}
+
+
+def _stored_line(record: JobRecord) -> Line:
+    """The progress of a job that another process runs, as far as the database has it."""
+    job = record.job
+    done = job.files_processed + job.files_skipped + job.files_failed
+    share = done / job.files_discovered if job.files_discovered else 0.0
+    figures = {"done": done, "total": job.files_discovered, "share": share}
+    return {"kind": "working", "stage": "embed", "embedded": job.chunks_embedded, **figures}
 
 
 @_handles(commands.StartJob)
@@ -349,7 +394,9 @@ async def _list_threads(lectern: Lectern, command: commands.ListThreads) -> Asyn
 
     cursor, remaining = None, command.limit
     while remaining > 0:
-        page = await lectern.threads.list(limit=min(remaining, ROWS_PER_PAGE), cursor=cursor)
+        page = await lectern.threads.list(
+            limit=min(remaining, ROWS_PER_PAGE), cursor=cursor, query=command.query, book=command.book
+        )
         for head in page.heads:
             yield ThreadHeadOut.of_head(head).model_dump()
         cursor, remaining = page.cursor, remaining - len(page.heads)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lectern.domain.errors import BadInput
+from lectern.domain.insights import DEFAULT_DAYS
 from lectern.domain.jobs import Mode
 from lectern.domain.keys import Right
 from lectern.domain.scope import Scope, SearchMode
@@ -130,6 +131,13 @@ class CancelJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FollowJob:
+    """The events of an ingestion until its end, a line each; the last has the job."""
+
+    job_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartJob:
     """A job on the server; without a server it runs here and now."""
 
@@ -196,6 +204,8 @@ class ListThreads:
     """The local owner's conversations, the most recently used first, a line each."""
 
     limit: int = 20
+    query: str = ""
+    book: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +238,18 @@ class PurgeThreads:
     days: int
 
 
-BookCommand = ListChunks | ListBooks | RemoveBook | ShowOutline | ShowLesson | Calibrate | Doctor | Ingest
-JobCommand = ListJobs | ShowJob | CancelJob | StartJob
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowInsights:
+    """One InsightsOut."""
+
+    book: str | None = None
+    days: int = DEFAULT_DAYS
+
+
+BookCommand = (
+    ListChunks | ListBooks | RemoveBook | ShowOutline | ShowLesson | Calibrate | Doctor | Ingest | ShowInsights
+)
+JobCommand = ListJobs | ShowJob | CancelJob | FollowJob | StartJob
 KeyCommand = CreateKey | ListKeys | RotateKey | RevokeKey | DeleteKey
 ThreadCommand = Chat | ListThreads | ShowThread | ExportThread | DeleteThread | PurgeThreads
 Command = Search | Ask | BookCommand | JobCommand | KeyCommand | ThreadCommand

@@ -4,16 +4,26 @@ extra are imported only if a setting needs them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.answering.ask import AnsweringRules, AskDeps
 from lectern.answering.confidential import Confidential
 from lectern.answering.desk import Library
-from lectern.answering.instructions import INSTRUCTIONS, JUDGING, NOT_COVERED, REWRITING, SUMMARISING
+from lectern.answering.instructions import (
+    JUDGING,
+    NOT_COVERED,
+    REWRITING,
+    STYLE,
+    SUMMARISING,
+    answering_instructions,
+)
 from lectern.answering.offline.writer import MODEL_NAME, OfflineWriter
 from lectern.answering.suggestions import PolicyOf
 from lectern.app.collections import OpenCollections
@@ -41,11 +51,15 @@ from lectern.store.locks import SqlBookLocks
 from lectern.store.vectors import SqlVectorCache
 
 if TYPE_CHECKING:
+    from lectern.models.cohere import CohereEmbedder
     from lectern.models.endpoint import Api, Endpoint
     from lectern.models.endpoint_check import EndpointCheck
+    from lectern.models.openai import OpenAIEmbedder
 
 READING_PASSAGES = 10  # that a language model gets, if a request names no number
+QUOTED_PASSAGES = 8  # that the offline model reads: the answer is among five in 88 of 100, among eight in 91
 MIN_KEY_LENGTH = 40
+OPENAI_MODEL_NAME = re.compile(r"(?:ft:)?(?:gpt-|chatgpt-|o\d|codex-|computer-use-)[\w.:-]*")
 WARM_UP_SENTENCE = "The lamp is lit at nine."
 WARM_UP_PASSAGE = "In the evening, at nine, somebody lights the lamp."
 
@@ -62,41 +76,64 @@ class PartFactory:
         self.engine = engine
         self._stack = stack
 
-    def embedder(self, name: str | None = None) -> Embedder:
-        """The embedder of this name, or the one that the settings name."""
-        match name or self.settings.embedder:
+    async def embedder(self, fingerprints: Collection[str]) -> Embedder:
+        """The embedder that the settings name. The dimensions of its model are those of a book that was indexed with
+        it (`fingerprints`), or the provider is asked once."""
+        name = self.settings.embedder
+        models = {"openai": self.settings.openai_embedding_model, "cohere": self.settings.cohere_model}
+        model = models.get(name, "")
+        stem = f"{name}/{model}/"
+        known = (int(indexed.removeprefix(stem)) for indexed in fingerprints if indexed.startswith(stem))
+        embedder = self._embedder(name, model, next(known, None))
+        if not isinstance(embedder, LocalEmbedder):
+            await embedder.ask_dimensions()
+        return embedder
+
+    def _embedder(
+        self, name: str, model: str, dimensions: int | None
+    ) -> LocalEmbedder | OpenAIEmbedder | CohereEmbedder:
+        match name:
             case "local":
                 from lectern.models.local.embedder import LocalEmbedder
 
                 return LocalEmbedder()
             case "openai":
-                return self._openai()
+                return self._openai(model, dimensions)
             case "cohere":
-                return self._cohere()
+                return self._cohere(model, dimensions)
             case unknown:
                 raise ConfigError(f"there is no embedder {unknown!r}; LECTERN_EMBEDDER is local, openai or cohere")
 
     def embedder_of(self, fingerprint: str) -> Embedder:
         """The embedder behind a fingerprint, if it can run here."""
-        embedder = self.embedder(fingerprint.partition("/")[0])
+        provider, _, rest = fingerprint.partition("/")
+        model, _, dimensions = rest.rpartition("/")
+        embedder = self._embedder(provider, model, int(dimensions))
         if embedder.fingerprint != fingerprint:
             raise ConfigError(f"here it would be {embedder.fingerprint!r}")
         return embedder
 
-    def _openai(self) -> Embedder:
-        from lectern.models.openai import BASE_URL, OpenAIEmbedder
+    def _openai(self, model: str, dimensions: int | None) -> OpenAIEmbedder:
+        from lectern.models.openai import OpenAIEmbedder
+        from lectern.models.provider_errors import BASE_URL
 
-        embedder = OpenAIEmbedder(openai_key(self.settings), base_url=self.settings.openai_base_url or BASE_URL)
+        embedder = OpenAIEmbedder(
+            openai_key(self.settings),
+            base_url=self.settings.openai_base_url or BASE_URL,
+            model=model,
+            dimensions=dimensions,
+        )
         self._stack.push_async_callback(embedder.aclose)
         return embedder
 
-    def _cohere(self) -> Embedder:
+    def _cohere(self, model: str, dimensions: int | None) -> CohereEmbedder:
         import_extra("cohere", extra="cohere", setting="LECTERN_EMBEDDER=cohere")
         from lectern.models.cohere import CohereEmbedder
 
         if self.settings.cohere_api_key is None:
             raise ConfigError("the embedder 'cohere' needs COHERE_API_KEY")
-        embedder = CohereEmbedder(self.settings.cohere_api_key.get_secret_value(), model=self.settings.cohere_model)
+        key = self.settings.cohere_api_key.get_secret_value()
+        embedder = CohereEmbedder(key, model=model, dimensions=dimensions)
         self._stack.push_async_callback(embedder.aclose)
         return embedder
 
@@ -105,7 +142,8 @@ class PartFactory:
         if self.settings.qdrant_url is None:
             from lectern.index.edge import open_edge_index
 
-            return open_edge_index(self._home.indexes, collection, dimensions, serving=self.serving)
+            min_free = int(self.settings.min_free_mib * 1024 * 1024)
+            return open_edge_index(self._home.indexes, collection, dimensions, serving=self.serving, min_free=min_free)
         import_extra("qdrant_client", extra="server", setting="QDRANT_URL")
         from lectern.index.server import connect, open_server_index
         from lectern.store.ledger import SqlGenerations
@@ -128,6 +166,26 @@ def openai_key(settings: Settings) -> str:
     return key
 
 
+def openai_model(settings: Settings) -> str:
+    """The model that answers, checked for its form: at OpenAI, the name of one of its language models."""
+    name = settings.openai_model
+    if settings.openai_base_url is None and not OPENAI_MODEL_NAME.fullmatch(name):
+        raise ConfigError(
+            f"OPENAI_MODEL is {name!r}, which is no language model of OpenAI (such as gpt-4o-mini); "
+            "for another endpoint set OPENAI_BASE_URL too"
+        )
+    return name
+
+
+def check_settings(settings: Settings) -> None:
+    """Raise an error if a provider that the settings name cannot be used with them, before anybody asks."""
+    if not settings.answers_offline:
+        openai_key(settings)
+        openai_model(settings)
+    if settings.embedder == "openai":
+        openai_key(settings)
+
+
 def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, stack: AsyncExitStack) -> AskDeps:
     """What answering needs, as the settings name it; the stack closes it."""
     locator = LocalAnswerLocator()
@@ -145,20 +203,32 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, stack
         confidential=Confidential(
             [answerer.instructions],
             [secret.get_secret_value() for secret in secrets if secret is not None],
-            public_text=INSTRUCTIONS,
             signs=[NOT_COVERED],
         ),
+        answers_offline=quoting,
         rules=AnsweringRules(
-            refusal=settings.refusal,
-            disclaimer=settings.disclaimer,
+            refusal=_operators_own(settings, "refusal"),
+            disclaimer=_operators_own(settings, "disclaimer"),
             top_k=settings.top_k,
             threshold=settings.score_threshold,
-            reading_passages=0 if quoting else READING_PASSAGES,
+            reading_passages=QUOTED_PASSAGES if quoting else READING_PASSAGES,
             reading_tokens=settings.reading_tokens,
+            history_tokens=settings.history_tokens,
             hide_doubtful=settings.doubtful == "hide",
             budget=settings.turn_budget,
+            judge_seconds=settings.judge_seconds,
         ),
     )
+
+
+def _operators_own(settings: Settings, name: str) -> str | None:
+    """A sentence that the operator set; None if the book's language decides."""
+    return getattr(settings, name) if name in settings.model_fields_set else None
+
+
+def is_free(embedder: Embedder) -> bool:
+    """Whether an embedder runs on this machine."""
+    return isinstance(embedder, LocalEmbedder)
 
 
 async def load_models(deps: AskDeps, embedder: Embedder) -> None:
@@ -171,9 +241,9 @@ async def load_models(deps: AskDeps, embedder: Embedder) -> None:
 
 
 def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitStack) -> AgentAnswerer:
-    if _is_offline(settings):
+    if settings.answers_offline:
         # whatever embeds the book, the offline model's sentences stay on this machine
-        model = OfflineModel(OfflineWriter(LocalEmbedder(), locator))
+        model = OfflineModel(OfflineWriter(locator))
         return AgentAnswerer(lambda _: model, MODEL_NAME, _prompts(settings))
     return endpoint_answerer(settings, stack)
 
@@ -188,22 +258,37 @@ async def check_endpoint(settings: Settings) -> AsyncIterator[EndpointCheck]:
     """What the endpoint that the settings name can do; nothing if they name none."""
     from lectern.models import endpoint_check
 
-    if _is_offline(settings):
+    if settings.answers_offline:
         return
     async with AsyncExitStack() as stack:
         async for check in endpoint_check.check_endpoint(_endpoint(settings, stack)):
             yield check
 
 
-def _is_offline(settings: Settings) -> bool:
-    reachable = settings.openai_api_key is not None or settings.openai_base_url is not None
-    return settings.answerer == "offline" or (settings.answerer == "auto" and not reachable)
+def model_description(settings: Settings) -> str:
+    """The model that answers, and where it is."""
+    from lectern.models.provider_errors import BASE_URL
+
+    if settings.answers_offline:
+        return MODEL_NAME
+    return f"{settings.openai_model} at {urlsplit(settings.openai_base_url or BASE_URL).netloc}"
+
+
+def parts_description(settings: Settings, fingerprint: str) -> str:
+    """What a server runs on, in one line without secrets: model, embedder, index and database."""
+    index = f"Qdrant at {urlsplit(settings.qdrant_url).netloc}" if settings.qdrant_url else "embedded"
+    database = "SQLite"
+    if settings.database_url is not None:
+        url = urlsplit(settings.database_url.get_secret_value())
+        database = f"PostgreSQL {url.path.strip('/')} at {url.hostname or 'its socket'}"
+    return f"Model: {model_description(settings)} · embedder: {fingerprint} · index: {index} · database: {database}"
 
 
 def _endpoint(settings: Settings, stack: AsyncExitStack) -> Endpoint:
     from agents import ModelSettings
 
-    from lectern.models.endpoint import Endpoint, client, is_openai
+    from lectern.models.endpoint import Endpoint, client
+    from lectern.models.provider_errors import is_openai
 
     openai_client = client(openai_key(settings), settings.openai_base_url, settings.turn_budget)
     stack.push_async_callback(openai_client.close)
@@ -218,39 +303,43 @@ def _endpoint(settings: Settings, stack: AsyncExitStack) -> Endpoint:
         # the Responses API and OpenAI keep every answer for a month unless they are told not to
         store=False if official or api == "responses" else None,
     )
-    return Endpoint(client=openai_client, model=settings.openai_model, api=api, settings=model_settings)
+    return Endpoint(client=openai_client, model=openai_model(settings), api=api, settings=model_settings)
 
 
 def _prompts(settings: Settings) -> Prompts:
-    extra = _extra_instructions(settings).strip()
-    return Prompts(
-        answering=INSTRUCTIONS + (f"\n{extra}\n" if extra else ""), rewriting=REWRITING, summarising=SUMMARISING
-    )
+    style = _text_of("LECTERN_STYLE", settings.style) or STYLE
+    extra = _text_of("LECTERN_INSTRUCTIONS", settings.instructions)
+    return Prompts(answering=answering_instructions(style, extra), rewriting=REWRITING, summarising=SUMMARISING)
 
 
-def _extra_instructions(settings: Settings) -> str:
-    if settings.instructions is None:
+def _text_of(variable: str, file: Path | None) -> str:
+    """The text of a file that the operator names."""
+    if file is None:
         return ""
     try:
-        return settings.instructions.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as exc:
-        raise ConfigError(f"LECTERN_INSTRUCTIONS: {settings.instructions} cannot be read ({exc})") from exc
+        raise ConfigError(f"{variable}: {file} cannot be read ({exc})") from exc
 
 
 async def open_ingest_deps(parts: PartFactory, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
     """What an ingestion needs. Changes that a killed process left unfinished are completed first."""
-    embedder = parts.embedder()
+    ledger, locks = SqlLedger(parts.engine), SqlBookLocks(parts.engine)
+    embedder = await parts.embedder([entry.fingerprint for entry in await ledger.books()])
     name = collection_name(parts.settings.collection_stem, embedder.fingerprint)
     index = await stack.enter_async_context(parts.index(name, embedder.dimensions))
     collections = OpenCollections(stack, Serving(embedder=embedder, index=index), parts.index, parts.embedder_of)
-    ledger, locks = SqlLedger(parts.engine), SqlBookLocks(parts.engine)
     await recover_all(ledger, collections, locks)
     await verify_all(ledger, collections, locks)
     return IngestDeps(
         ledger=ledger,
         collections=collections,
         vectors=SqlVectorCache(parts.engine),
-        rules=rules or ReadingRules(max_file_bytes=int(parts.settings.max_file_mib * 1024 * 1024)),
+        rules=rules
+        or ReadingRules(
+            max_file_bytes=int(parts.settings.max_file_mib * 1024 * 1024),
+            include_limits=tuple(map(str, parts.settings.books)),
+        ),
         locks=locks,
         worker=await stack.enter_async_context(_worker(serving=parts.serving)),
     )

@@ -4,12 +4,14 @@ allow no more."""
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from lectern.domain.errors import ConfigError, InUse
 
@@ -17,6 +19,7 @@ FOLDER = ".lectern"
 SERVER = "server.json"
 OWNER = "owner"
 VARIABLE = "LECTERN_HOME"
+SETTING_PREFIXES = ("LECTERN_", "OPENAI_", "AGENT_", "QDRANT_", "COHERE_", "DATABASE_URL")
 ENV_FILE = ".env"
 LOCK_ATTEMPTS, LOCK_RETRY_SECONDS = 5, 0.02
 
@@ -27,6 +30,18 @@ class ServerAddress:
 
     url: str
     token: str
+    pid: int
+    model: str = ""  # that answers there
+    digests: Mapping[str, str] = field(default_factory=dict)  # of the settings that it was started with
+
+    def has_setting(self, name: str, value: str) -> bool:
+        """Whether the server was started with this value of a variable."""
+        return self.digests.get(name) == _digest(value, self.token)
+
+    @property
+    def description(self) -> str:
+        """The server, for a person."""
+        return f"the server (process {self.pid}, port {urlsplit(self.url).port})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,13 @@ class Home:
                 return None
             if os.name == "posix" and file.stat().st_uid != os.getuid():  # another user could read what is sent there
                 return None
-            return ServerAddress(url=str(address["url"]), token=str(address["token"]))
+            return ServerAddress(
+                url=str(address["url"]),
+                token=str(address["token"]),
+                pid=int(address["pid"]),
+                model=str(address.get("model", "")),
+                digests=dict(address.get("settings", {})),
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -70,13 +91,18 @@ class Home:
             return not _lock(handle.fileno(), shared=True)
 
     @contextlib.contextmanager
-    def serving(self, url: str, token: str) -> Iterator[None]:
-        """Write down the server's address for commands while the block runs; only this user may read it."""
+    def serving(
+        self, url: str, token: str, *, model: str = "", settings: Mapping[str, str] | None = None
+    ) -> Iterator[None]:
+        """Write down the server's address for commands while the block runs; only this user may read it. Of settings
+        there are digests: a command can tell whether its own are the same."""
         file = self.path / SERVER
         file.unlink(missing_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
-            json.dump({"pid": os.getpid(), "url": url, "token": token}, handle)
+            digests = {name: _digest(value, token) for name, value in (settings or {}).items()}
+            address = {"pid": os.getpid(), "url": url, "token": token, "model": model, "settings": digests}
+            json.dump(address, handle)
         try:
             yield
         finally:
@@ -98,6 +124,15 @@ class Home:
             handle.write(str(os.getpid()))
             handle.flush()
             yield  # closing the handle releases the lock
+
+
+def _digest(value: str, token: str) -> str:
+    return hashlib.sha256(f"{token}\n{value}".encode(errors="surrogateescape")).hexdigest()
+
+
+def shell_variables() -> set[str]:
+    """The names of variables in the environment that may be settings, but for the home."""
+    return {name.upper() for name in os.environ if name.upper().startswith(SETTING_PREFIXES)} - {VARIABLE}
 
 
 def configured_home() -> Path | None:

@@ -1,4 +1,4 @@
-"""`Lectern`: what a program does with books, in fourteen methods. `open_lectern` gives one on this machine,
+"""`Lectern`: what a program does with books, in fifteen methods. `open_lectern` gives one on this machine,
 `lectern.connect` one with the same methods on a running server."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lectern.domain.errors import BadInput, ConfigError
+from lectern.domain.insights import DEFAULT_DAYS
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, Mode
 from lectern.domain.replies import Exchange, Question, Replied, Reply, ReplyEvent, check_question
 from lectern.domain.scope import SEARCH_LIMIT, Scope, SearchMode, SearchQuery
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from lectern.app.open import Application
     from lectern.app.threads import OwnThreads
     from lectern.confidence.calibration import CalibrationReport, LabelledQuestion
+    from lectern.domain.book_details import BookDetails
     from lectern.domain.books import BookEntry
     from lectern.domain.chunks import StampedChunk
     from lectern.domain.evidence import Findings
+    from lectern.domain.insights import Insights
     from lectern.domain.outline import Outline
     from lectern.ingestion.doctor import Finding
     from lectern.jobs.runner import Jobs
@@ -163,6 +166,11 @@ class Lectern:
         """The book of this name; without one, the only book or the default one."""
         return await self.app.library.book(book)
 
+    async def book_details(self, book: str | None = None) -> BookDetails:
+        """What a reader sees of a book before the first question: its description, language, filters, and questions
+        that it answers."""
+        return await self.app.details.details(await self.app.library.book(book))
+
     async def remove(self, book: str) -> int:
         """Remove a book from the index, not from the disk; returns how many chunks were removed."""
         entry = await self.book(book)
@@ -184,15 +192,26 @@ class Lectern:
         """Every disagreement between index and ledger; with `mend` each is repaired. Then what the language model can
         do, if there is one: it is asked three short questions."""
         from lectern.app.factories import check_endpoint
-        from lectern.ingestion.doctor import Finding, examine
+        from lectern.ingestion.doctor import Finding, damaged_database, examine, unexamined
+        from lectern.store.health import database_faults
 
-        async for finding in examine(self.app.ingest_deps, mend=mend):
-            yield finding
+        faults = await database_faults(self.app.engine)
+        for fault in faults:
+            yield damaged_database(fault)
+        try:  # nothing is written to a damaged database
+            async for finding in examine(self.app.ingest_deps, mend=mend and not faults):
+                yield finding
+        except Exception as exc:  # noqa: BLE001  # a damaged database raises anything; the operator reads a finding
+            yield unexamined(exc)
         try:
             async for check in check_endpoint(self.app.settings):
                 yield Finding(kind=check.name, book_id=None, detail=check.detail, severity=check.severity)
         except ConfigError as exc:
             yield Finding(kind="model answer", book_id=None, detail=str(exc))
+
+    async def insights(self, book: str | None = None, *, days: int = DEFAULT_DAYS) -> Insights:
+        """What readers asked a book in the last days, added up over all of them."""
+        return await self.app.insights(await self.app.library.book_id(book, None), days)
 
     @property
     def threads(self) -> OwnThreads:

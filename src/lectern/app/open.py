@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -14,6 +14,7 @@ from lectern.app.home import Home, find_home
 from lectern.app.lectern import Lectern
 from lectern.app.library import BookLibrary
 from lectern.app.settings import Settings, load_settings
+from lectern.domain.scope import Scope
 from lectern.ingestion.ingest import IngestDeps
 from lectern.retrieval.search import HybridSearch
 
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from lectern.answering.ask import AskDeps
+    from lectern.app.book_details import DetailedBooks
+    from lectern.app.pages import BookPages
+    from lectern.confidence.calibration import Calibration
     from lectern.conversations.runs import Runs, Watcher
     from lectern.conversations.turns import Conversations
+    from lectern.domain.books import BookEntry
+    from lectern.domain.insights import Insights
     from lectern.domain.replies import Question, ReplyEvent
     from lectern.jobs.runner import Jobs
     from lectern.ports.answering import ConfidencePolicy
@@ -57,7 +63,30 @@ class Application:
     def search(self) -> HybridSearch:
         """Search in one book."""
         deps = self.ingest_deps
-        return HybridSearch(deps.collections, deps.ledger, self.settings.default_book)
+        return HybridSearch(deps.collections, deps.ledger, self.settings.default_book, self._scale_of)
+
+    @cached_property
+    def details(self) -> DetailedBooks:
+        """What readers see of a book before the first question."""
+        from lectern.app.book_details import DetailedBooks
+
+        async def answered(questions: Sequence[str], book_id: str) -> AsyncIterator[str]:
+            from lectern.answering.ask import answered_questions
+
+            scope = await self.library.resolve(Scope(book_id=book_id))
+            async for question in answered_questions(questions, scope, self.ask_deps):
+                yield question
+
+        details = DetailedBooks(self.library, answered)
+        self.stack.push_async_callback(details.close)
+        return details
+
+    @cached_property
+    def pages(self) -> BookPages:
+        """Lessons as HTML, and the images of books."""
+        from lectern.app.pages import BookPages
+
+        return BookPages(self.library)
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -87,6 +116,8 @@ class Application:
             lesson=self.library.lesson_with_vectors,
             outline=self.library.outline,
             books=self.library.book_ids,
+            strings=self.details.strings,
+            first_questions=self.details.first_questions,
         )
         return build_ask_deps(self.settings, library, self.policy_of, self.stack)
 
@@ -106,12 +137,26 @@ class Application:
     async def policy_of(self, book_id: str) -> ConfidencePolicy:
         """The confidence policy of a book: with the calibration that `calibrate` stored for it, else with the shipped
         one."""
-        from lectern.confidence.calibration import stored_calibration
-        from lectern.confidence.policies import policy_for
+        from lectern.confidence.policies import Relevance, policy_for
 
         entry = await self.library.book(book_id)
-        calibration = stored_calibration(self.home.calibrations, book_id, entry.fingerprint)
-        return policy_for(self.settings.confidence, entry.fingerprint, calibration, self.settings.thresholds)
+        thresholds, language = self.settings.thresholds, entry.manifest.language
+        calibration = self._stored_calibration(entry)
+        policy = policy_for(self.settings.confidence, entry.fingerprint, calibration, thresholds, language)
+        if isinstance(policy, Relevance):
+            return replace(policy, relevant=self.settings.min_relevance_score)
+        return policy
+
+    def _scale_of(self, entry: BookEntry) -> Callable[[float], float]:
+        """From a cosine of the book's embedder to its relevance."""
+        from lectern.confidence.calibration import shipped_calibration
+
+        return (self._stored_calibration(entry) or shipped_calibration(entry.fingerprint)).scale.of
+
+    def _stored_calibration(self, entry: BookEntry) -> Calibration | None:
+        from lectern.confidence.calibration import stored_calibration
+
+        return stored_calibration(self.home.calibrations, entry.manifest.book_id, entry.fingerprint)
 
     @property
     def conversations(self) -> Conversations:
@@ -134,6 +179,18 @@ class Application:
             self.stack.push_async_callback(runs.close, 0)
         return self._runs[engine]
 
+    async def insights(self, book_id: str, days: int) -> Insights:
+        """What readers asked a book in the last days."""
+        from lectern.conversations.insights import contents_of, read_insights
+        from lectern.domain.insights import check_days
+        from lectern.store.turn_history import SqlTurnHistory
+
+        check_days(days)  # before the book is read
+        outline, chunks = await self.library.outline(book_id), await self.library.chunks(book_id)
+        contents = await asyncio.to_thread(contents_of, outline, chunks)
+        texts = self.settings.insights_questions
+        return await read_insights(SqlTurnHistory(self.engine), contents, days=days, texts=texts)
+
     async def ephemeral_runs(self) -> Runs:
         """Runs whose conversations end with the process."""
         return self.runs_on(await self._memory())
@@ -150,6 +207,15 @@ class Application:
         from lectern.app.factories import load_models
 
         await load_models(deps, self.ingest_deps.collections.current.embedder)
+
+    async def prepare_details(self) -> None:
+        """Begin to read the details of the default book before a reader asks for them. An embedder that costs is not
+        used for this."""
+        from lectern.app.factories import is_free
+
+        book_id = await self.library.default_id()
+        if book_id is not None and is_free(self.ingest_deps.collections.current.embedder):
+            self.details.prepare(await self.library.book(book_id))
 
     async def _summarise(self, questions: Sequence[str]) -> str | None:
         return await self.ask_deps.answerer.summary(questions)

@@ -6,19 +6,20 @@ import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from lectern.answering.refusals import DISCLAIMER_SENTENCE, REFUSAL_SENTENCE
 from lectern.app.home import ENV_FILE
 from lectern.domain.errors import BadInput, ConfigError
 from lectern.domain.keys import origin_of
+from lectern.text.strings import DEFAULT_LANGUAGE, strings_of
 
 PREFIX = "LECTERN_"
 LEVELS = ("high", "medium", "low")
+ENGLISH = strings_of(DEFAULT_LANGUAGE)
 SECRET_WORDS = {"KEY", "DATABASE", "LIMITS"}  # of the names of variables whose values may be secret
 
 
@@ -62,7 +63,7 @@ def _bars(value: object) -> object:
         return value
     parts = [part.partition("/") for part in value.split(",")]
     if len(parts) != len(LEVELS) or not all(slash for _, slash, _ in parts):
-        raise ValueError("write what high, medium and low take, as in 0.85/5, 0.75/3, 0.60/2: similarity/chunks")
+        raise ValueError("write what high, medium and low take, as in 0.85/5, 0.75/3, 0.60/2: relevance/chunks")
     return tuple((similarity.strip(), chunks.strip()) for similarity, _, chunks in parts)
 
 
@@ -106,17 +107,22 @@ class Settings(BaseSettings):
         description="Folders below which books may be ingested over HTTP, separated as in PATH; default: none.",
     )
     refusal: str = Field(
-        default=REFUSAL_SENTENCE,
+        default=ENGLISH("refusal.default"),
         min_length=1,
-        description="The text of a refusal.",
+        description="The text of a refusal; default: in the book's language.",
     )
     disclaimer: str = Field(
-        default=DISCLAIMER_SENTENCE,
+        default=ENGLISH("answer.disclaimer"),
         min_length=1,
-        description="The sentence that opens an answer of low confidence.",
+        description="The sentence that opens an answer of low confidence; default: in the book's language.",
     )
     max_file_mib: float = Field(
         default=5, gt=0, le=100, description="Largest file of a lesson, in MiB; a larger one is rejected."
+    )
+    min_free_mib: float = Field(
+        default=256,
+        ge=0,
+        description="MiB that must be free on the disk of LECTERN_HOME before an ingestion writes a batch.",
     )
     answerer: Literal["auto", "openai", "offline"] = Field(
         default="auto",
@@ -127,19 +133,36 @@ class Settings(BaseSettings):
         description="What judges an answer's claims: local, model (the local judge first, then the language model "
         "about what that one leaves open), or auto (model if a language model answers).",
     )
+    judge_seconds: float = Field(
+        default=20,
+        gt=0,
+        description="Seconds that the language model may take to judge an answer, and at most what is left of the "
+        "turn; then the local verdicts stand.",
+    )
     doubtful: Literal["flag", "hide"] = Field(
         default="flag", description="What happens to doubtful claims: flag, or hide (an ellipsis stands for each)."
     )
     reading_tokens: int = Field(
         default=6000, ge=500, description="About how many tokens of passages a language model gets at first."
     )
+    history_tokens: int = Field(
+        default=3000,
+        ge=0,
+        description="About how many tokens of passages from earlier turns a language model gets again; 0 for none.",
+    )
     confidence: Literal["calibrated", "thresholds", "relevance"] = Field(
         default="calibrated", description="How confidence is computed: calibrated, thresholds or relevance."
     )
     thresholds: Bars = Field(
         default=(),
-        description="Policy thresholds: the average similarity/chunks that high, medium and low need; "
+        description="Policy thresholds: the average relevance/chunks that high, medium and low need; "
         "default: 0.85/5, 0.75/3, 0.60/2.",
+    )
+    min_relevance_score: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="Policy relevance: the relevance from which the best passage makes an answer's confidence high.",
     )
     temperature: Temperature = Field(
         default=0.1, description="Temperature of the language model, 0 to 1, or none: then the model's own."
@@ -147,6 +170,11 @@ class Settings(BaseSettings):
     max_tokens: int | None = Field(default=None, ge=1, description="Maximum tokens of an answer; default: the model's.")
     instructions: Path | None = Field(
         default=None, description="A file whose text is added to the model's instructions; it does not replace them."
+    )
+    style: Path | None = Field(
+        default=None,
+        description="A file whose text replaces what the model's instructions say about wording and form; the rules on "
+        "passages, citations and refusals stay.",
     )
     turn_budget: float = Field(default=60, gt=0, description="Seconds that a turn may take, tool calls included.")
     database_url: SecretStr | None = Field(
@@ -172,6 +200,9 @@ class Settings(BaseSettings):
     )
     log_format: Literal["auto", "json", "console"] = Field(
         default="auto", description="Form of log lines: json, console (readable) or auto (console on a terminal)."
+    )
+    insights_questions: bool = Field(
+        default=False, description="Show the texts of readers' questions and comments in insights."
     )
     log_questions: bool = Field(default=False, description="Also log the text of questions.")
     shutdown_grace: float = Field(
@@ -212,16 +243,24 @@ class Settings(BaseSettings):
         ge=0,
         le=1,
         validation_alias="AGENT_SCORE_THRESHOLD",
-        description="Lowest similarity (cosine) of a passage; default: the embedder's calibrated floor.",
+        description="Lowest relevance of a passage, 0 to 1; default: the embedder's calibrated floor.",
     )
     openai_model: str = Field(
-        default="gpt-4o-mini", validation_alias="OPENAI_MODEL", description="The language model that answers."
+        default="gpt-4o-mini",
+        validation_alias="OPENAI_MODEL",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}$",
+        description="The language model that answers.",
     )
     openai_api_key: SecretStr | None = Field(
         default=None, validation_alias="OPENAI_API_KEY", description="Key for OpenAI or a compatible endpoint."
     )
     openai_base_url: str | None = Field(
         default=None, validation_alias="OPENAI_BASE_URL", description="A compatible endpoint instead of OpenAI's own."
+    )
+    openai_embedding_model: str = Field(
+        default="text-embedding-3-small",
+        validation_alias="OPENAI_EMBEDDING_MODEL",
+        description="The embedding model of OpenAI or of that endpoint; any number of dimensions.",
     )
     openai_api: Literal["auto", "responses", "chat"] = Field(
         default="auto",
@@ -232,7 +271,9 @@ class Settings(BaseSettings):
         default=None, validation_alias="COHERE_API_KEY", description="Key for Cohere."
     )
     cohere_model: str = Field(
-        default="embed-english-v3.0", validation_alias="COHERE_MODEL", description="Cohere's embedding model."
+        default="embed-english-v3.0",
+        validation_alias="COHERE_MODEL",
+        description="Cohere's embedding model; any number of dimensions.",
     )
     qdrant_url: str | None = Field(
         default=None,
@@ -248,6 +289,22 @@ class Settings(BaseSettings):
         pattern=r"^[A-Za-z0-9_-]{1,100}$",
         description="First part of the collection's name.",
     )
+
+    @property
+    def answers_offline(self) -> bool:
+        """Whether no language model answers."""
+        is_reachable = self.openai_api_key is not None or self.openai_base_url is not None
+        return self.answerer == "offline" or (self.answerer == "auto" and not is_reachable)
+
+    @model_validator(mode="after")
+    def _check_judge(self) -> Self:
+        """A model can only judge where there is one."""
+        if self.judge == "model" and self.answers_offline:
+            raise ConfigError(
+                "LECTERN_JUDGE is 'model', but no language model is set; set OPENAI_API_KEY or OPENAI_BASE_URL, or "
+                "LECTERN_JUDGE=auto"
+            )
+        return self
 
     def secrets(self) -> list[str]:
         """Values that must never be shown."""
@@ -270,6 +327,17 @@ def load_settings() -> Settings:
 def variables() -> dict[str, str]:
     """Every variable that is read, with what it does."""
     return {_variable((name,)): field.description or "" for name, field in Settings.model_fields.items()}
+
+
+def changed_variables() -> dict[str, str]:
+    """The variables of the environment and of `.env` that set something else than the default, as they are written."""
+    names = {_variable((name,)): field.default for name, field in Settings.model_fields.items()}
+    written = {name.upper(): value or "" for name, value in (*dotenv_values(ENV_FILE).items(), *os.environ.items())}
+    return {
+        name: written[name]
+        for name, default in names.items()
+        if name in written and written[name] not in ("", str(default))
+    }
 
 
 def _value_text(loc: tuple[int | str, ...], value: object) -> str:

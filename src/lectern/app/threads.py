@@ -20,9 +20,22 @@ from lectern.conversations.turns import (
     TurnStored,
     converse,
 )
+from lectern.domain.conversation import Conversation, conversation_of
 from lectern.domain.replies import Reply, ReplyEvent
 from lectern.domain.scope import Scope
-from lectern.domain.threads import LOCAL_OWNER, Json, Thread, ThreadEdit, ThreadHead, ThreadPage, Turn, checked_id
+from lectern.domain.threads import (
+    LOCAL_OWNER,
+    Feedback,
+    FeedbackReason,
+    Json,
+    Rating,
+    Thread,
+    ThreadEdit,
+    ThreadHead,
+    ThreadPage,
+    Turn,
+    checked_id,
+)
 from lectern.ports.threads import ThreadStore
 from lectern.schemas.chat import ChatResponse
 from lectern.schemas.scope import fields_of
@@ -92,9 +105,12 @@ class OwnThreads:
     store: ThreadStore
     owner: str = LOCAL_OWNER
 
-    async def list(self, *, limit: int = 20, cursor: str | None = None) -> ThreadPage:
-        """The owner's conversations, the most recently used first."""
-        return await self.store.heads(self.owner, limit=limit, cursor=cursor)
+    async def list(
+        self, *, limit: int = 20, cursor: str | None = None, query: str = "", book: str | None = None
+    ) -> ThreadPage:
+        """The owner's conversations, the most recently used first; those about a `book`, and those that have each word
+        of a `query` in the title or in a question."""
+        return await self.store.heads(self.owner, limit=limit, cursor=cursor, query=query, book_id=book)
 
     async def read(self, thread_id: str, *, before: int | None = None) -> Thread:
         """A thread with its last 50 messages, or those before a `seq`."""
@@ -104,9 +120,27 @@ class OwnThreads:
         """Every turn of a conversation, each with its reply as it was shown."""
         return await self.store.turns(self.owner, thread_id)
 
+    async def conversation(self, thread_id: str) -> Conversation:
+        """A whole conversation as messages, with the instructions and the tool calls."""
+        head = (await self.store.thread(self.owner, thread_id)).head
+        return conversation_of(head, await self.turns(thread_id))
+
     async def edit(self, thread_id: str, change: ThreadEdit) -> ThreadHead:
         """Change the title or metadata of a conversation."""
         return await self.store.edit(self.owner, thread_id, change)
+
+    async def rate(
+        self,
+        thread_id: str,
+        turn: int,
+        rating: Rating | None,
+        *,
+        reason: FeedbackReason | None = None,
+        comment: str = "",
+    ) -> None:
+        """Store the feedback on a turn, by its number, instead of an earlier one; None takes it back."""
+        feedback = None if rating is None else Feedback(rating=rating, reason=reason, comment=comment)
+        await self.store.rate(self.owner, thread_id, turn, feedback)
 
     async def delete(self, thread_id: str) -> None:
         """Delete a conversation and everything that belongs to it."""

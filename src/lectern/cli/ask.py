@@ -9,7 +9,8 @@ import typer
 from lectern.app.commands import Ask
 from lectern.cli.options import Direct, Json, with_scope
 from lectern.cli.remote import run_one
-from lectern.cli.render import print_json, run_async, show_doubtful, show_refusal, show_sources
+from lectern.cli.render import run_async, show_doubtful, show_refusal, show_sources
+from lectern.cli.terminal import echo, print_json
 from lectern.domain.scope import Scope
 
 EXIT_REFUSED = 4
@@ -23,9 +24,7 @@ def ask(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(
-            "--threshold", help="Lowest similarity (cosine) of a passage, 0 to 1; default: the embedder's floor."
-        ),
+        typer.Option("--threshold", help="Lowest relevance of a passage, 0 to 1; default: the embedder's floor."),
     ] = None,
     *,
     scope: Scope,
@@ -44,9 +43,9 @@ def ask(
 
 
 def _show(reply: dict[str, Any]) -> None:
-    typer.echo(reply["response"])
+    echo(reply["response"])
     if reply["should_answer"]:
-        typer.echo()
+        echo()
         for statement in reply["statements"]:
             if statement["verdict"] == "doubtful":
                 show_doubtful(statement)

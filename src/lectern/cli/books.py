@@ -9,7 +9,8 @@ import typer
 from lectern.app.commands import ListBooks, ListChunks, RemoveBook, ShowLesson, ShowOutline
 from lectern.cli.options import Book, BookArgument, Direct, Json, book_from_either
 from lectern.cli.remote import run_all, run_one
-from lectern.cli.render import confirm, fail, print_json, run_async
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import confirm, echo, print_json
 
 
 def books(
@@ -30,13 +31,13 @@ def books(
         print_json(indexed_books)
         return
     if not indexed_books:
-        typer.echo("No book is indexed yet; run: lectern ingest PATH")
+        echo("No book is indexed yet; run: lectern ingest PATH")
     for book in indexed_books:
         latest = max(
             filter(None, (book["last_full_ingest"], book["last_incremental_update"])), default="never finished"
         )
-        typer.secho(f"{book['book_id']}: {book['title']}", bold=True)
-        typer.echo(f"   {book['total_chunks']} chunks · {book['fingerprint']} · {latest}")
+        echo(f"{book['book_id']}: {book['title']}", bold=True)
+        echo(f"   {book['total_chunks']} chunks · {book['fingerprint']} · {latest}")
 
 
 def outline(book: BookArgument = None, *, book_option: Book = None, direct: Direct = False, json: Json = False) -> None:
@@ -45,13 +46,13 @@ def outline(book: BookArgument = None, *, book_option: Book = None, direct: Dire
     if json:
         print_json(outline_out)
         return
-    typer.secho(outline_out["title"], bold=True)
+    echo(outline_out["title"], bold=True)
     for module in outline_out["modules"]:
-        typer.secho(f"  {module['title']}  ({module['module']})", bold=True)
+        echo(f"  {module['title']}  ({module['module']})", bold=True)
         for chapter in module["chapters"]:
-            typer.echo(f"    {chapter['title']}")
+            echo(f"    {chapter['title']}")
             for lesson_ in chapter["lessons"]:
-                typer.echo(f"      {lesson_['lesson']:>3}  {lesson_['title']}  {lesson_['url']}")
+                echo(f"      {lesson_['lesson']:>3}  {lesson_['title']}  {lesson_['url']}")
 
 
 def lesson(
@@ -71,10 +72,10 @@ def lesson(
     if json:
         print_json(lesson_out)
         return
-    typer.secho(lesson_out["breadcrumb"], bold=True)
-    typer.echo(f"{lesson_out['source_file']}  {lesson_out['url']}\n")
+    echo(lesson_out["breadcrumb"], bold=True)
+    echo(f"{lesson_out['source_file']}  {lesson_out['url']}\n")
     for chunk in lesson_out["chunks"]:
-        typer.echo(f"{chunk['text']}\n")
+        echo(f"{chunk['text']}\n")
 
 
 def chunks(book: BookArgument = None, *, book_option: Book = None, direct: Direct = False, json: Json = False) -> None:
@@ -86,7 +87,7 @@ def chunks(book: BookArgument = None, *, book_option: Book = None, direct: Direc
             chunk = line["payload"]
             place = f"{chunk['source_file']}:{chunk['line_start']}-{chunk['line_end']}"
             title = chunk["section_title"] or chunk["lesson_title"]
-            typer.echo(f"{line['id']}  {place}  {title}  ({chunk['word_count']} words)")
+            echo(f"{line['id']}  {place}  {title}  ({chunk['word_count']} words)")
 
 
 def _remove(book: str, *, yes: bool, direct: bool, json: bool) -> None:
@@ -96,4 +97,4 @@ def _remove(book: str, *, yes: bool, direct: bool, json: bool) -> None:
     if json:
         print_json(removal)
     else:
-        typer.echo(f"{removal['book_id']}: removed, {removal['chunks_deleted']} chunks gone")
+        echo(f"{removal['book_id']}: removed, {removal['chunks_deleted']} chunks gone")

@@ -10,7 +10,8 @@ import typer
 from lectern.app.commands import Calibrate, JudgedQuestion
 from lectern.cli.options import Book, BookArgument, Direct, Json, book_from_either
 from lectern.cli.remote import run_one
-from lectern.cli.render import print_json, run_async
+from lectern.cli.render import run_async
+from lectern.cli.terminal import echo, print_json
 
 Questions = Annotated[
     Path | None,
@@ -57,19 +58,24 @@ async def _calibrate(book: str | None, questions: Path | None, *, direct: bool) 
 
 def _show(report: dict[str, Any]) -> None:
     source = "labelled questions" if report["source"] == "questions" else "questions made of the book"
-    typer.secho(f"{report['book_id']} · {report['fingerprint']}", bold=True)
-    typer.echo(f"{report['covered']} covered and {report['uncovered']} uncovered {source}; on the half not fitted on:")
+    echo(f"{report['book_id']} · {report['fingerprint']}", bold=True)
+    echo(f"{report['covered']} covered and {report['uncovered']} uncovered {source}; on the half not fitted on:")
     for name, words in FIGURE_LABELS.items():
         before, after = report["before"][name], report["after"][name]
         style = "{:.1%}" if name in PERCENTAGES else "{:.3f}"
-        typer.echo(f"  {words:<24} {style.format(before)} → {style.format(after)}")
+        echo(f"  {words:<24} {style.format(before)} → {style.format(after)}")
     if report["stored"] is None:
-        typer.echo("The parameters in use do as well: nothing was changed.")
+        echo("The parameters in use do as well: nothing was changed.")
         return
-    typer.echo("Changed:")
+    echo("Changed:")
     was = dict(zip(report["was"]["signals"], report["was"]["weights"], strict=True))
     for name, weight in zip(report["now"]["signals"], report["now"]["weights"], strict=True):
-        typer.echo(f"  {name:<12} {was.get(name, 0.0):.2f} → {weight:.2f}")
+        echo(f"  {name:<12} {was.get(name, 0.0):.2f} → {weight:.2f}")
     for name in ("intercept", "floor"):
-        typer.echo(f"  {name:<12} {report['was'][name]:.2f} → {report['now'][name]:.2f}")
-    typer.echo(f"Stored: {report['stored']}")
+        echo(f"  {name:<12} {report['was'][name]:.2f} → {report['now'][name]:.2f}")
+    for (before, relevance), (after, _) in zip(
+        report["was"]["scale"]["points"], report["now"]["scale"]["points"], strict=True
+    ):
+        if 0 < relevance < 1:
+            echo(f"  relevance {relevance:.2f} is the cosine {before:.2f} → {after:.2f}")
+    echo(f"Stored: {report['stored']}")

@@ -8,8 +8,9 @@ import typer
 
 from lectern.app.commands import Doctor
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import run_all
-from lectern.cli.render import print_json, run_async
+from lectern.cli.remote import run_all, running_server
+from lectern.cli.render import run_async
+from lectern.cli.terminal import echo, print_json
 
 
 def doctor(
@@ -25,12 +26,14 @@ def doctor(
     if json:
         print_json(findings)
     else:
+        if not direct and (server := running_server()) is not None:
+            echo(f"Asked {server.description}, which answers with {server.model}.")
         for finding in findings:
-            typer.echo(_line(finding))
+            echo(_line(finding))
         if not of_index:
-            typer.echo("Index and ledger agree.")
+            echo("Index and ledger agree.")
     if not mend and not json and any(not finding["mended"] for finding in of_index):
-        typer.echo("Run: lectern doctor --mend", err=True)
+        echo("Run: lectern doctor --mend", err=True)
     if any(finding["severity"] == "problem" and not finding["mended"] for finding in findings):
         raise typer.Exit(2)
 

@@ -14,7 +14,8 @@ from lectern.cli.eval_grounding import grounding
 from lectern.cli.eval_model_answers import model_answers
 from lectern.cli.eval_refusal import refusal
 from lectern.cli.options import Json
-from lectern.cli.render import fail, print_json, run_async
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from lectern.app.settings import Settings
@@ -86,7 +87,7 @@ def compare(
     else:
         from lectern.evals.report import comparison_text
 
-        typer.echo(comparison_text(compared))
+        echo(comparison_text(compared))
 
 
 async def _run(
@@ -136,9 +137,9 @@ def _show(run: Run, short: list[str], picture: Path | None, metric: str, *, json
     if json:
         print_json(summary(run))
     else:
-        typer.echo(run_text(run))
+        echo(run_text(run))
     for line in short:
-        typer.echo(f"lectern: {line}", err=True)
+        echo(f"lectern: {line}", err=True)
     if short:
         raise typer.Exit(2)
 

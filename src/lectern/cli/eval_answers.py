@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.options import Json
-from lectern.cli.render import fail, print_json, run_async
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import echo, print_json
 
 HALVES = ("fitted", "other")
 
@@ -51,7 +52,7 @@ def answers(  # noqa: PLR0913  # one parameter an option
     else:
         from lectern.evals.answers import answers_text
 
-        typer.echo(answers_text(figures))
+        echo(answers_text(figures))
 
 
 async def _run(  # noqa: PLR0913  # one parameter an option

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.options import Json
-from lectern.cli.render import print_json, run_async
+from lectern.cli.render import run_async
+from lectern.cli.terminal import echo, print_json
 
 GroundingFile = Annotated[
     Path, typer.Argument(help="data.jsonl (context, response, label), its folder, or a file of judged sentence pairs.")
@@ -25,7 +26,7 @@ def grounding(path: GroundingFile, *, rules_only: RulesOnly = False, json: Json 
         return
     from lectern.evals.grounding import grounding_text
 
-    typer.echo(grounding_text(figures))
+    echo(grounding_text(figures))
 
 
 async def _figures(path: Path, *, rules_only: bool) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from lectern.cli.options import Json
-from lectern.cli.render import print_json, run_async
+from lectern.cli.render import run_async
+from lectern.cli.terminal import echo, print_json
 
 AnswersFile = Annotated[Path, typer.Argument(help="A file of answers with their passages and false twins.")]
 Docs = Annotated[Path | None, typer.Option("--docs", help="The folder that passages named by file are read from.")]
@@ -24,7 +25,7 @@ def model_answers(path: AnswersFile, *, docs: Docs = None, rules_only: RulesOnly
         return
     from lectern.evals.model_answers import answers_text
 
-    typer.echo(answers_text(figures))
+    echo(answers_text(figures))
 
 
 async def _figures(path: Path, docs: Path | None, *, rules_only: bool) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lectern.cli.options import Json
-from lectern.cli.render import fail, print_json, run_async
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from lectern.evals.refusal import RefusalResult
@@ -61,7 +62,7 @@ def refusal(  # noqa: PLR0913  # one parameter an option
     else:
         from lectern.evals.refusal import refusal_text
 
-        typer.echo(refusal_text(figures))
+        echo(refusal_text(figures))
 
 
 async def _run(  # noqa: PLR0913  # one parameter an option

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, get_args
 
 import typer
 
-from lectern.app.commands import Ingest
+from lectern.app.commands import Ingest, ShowJob
 from lectern.app.watching import error_line, watching
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import run
-from lectern.cli.render import fail, print_json, run_async
-from lectern.domain.jobs import Mode
+from lectern.cli.progress import shown_progress
+from lectern.cli.remote import Run, open_runner
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import echo, print_json
+from lectern.domain.jobs import OPEN_STATUSES, Mode
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 MAX_PROBLEMS_SHOWN = 20  # --json lists all
+POLL_SECONDS, MAX_END_SECONDS = 0.2, 10.0  # until an interrupted job has ended on a server
+MAX_MESSAGE = 400  # characters of a problem; --json has all
 
 
 def ingest(  # noqa: PLR0913  # one parameter an option
@@ -49,25 +52,30 @@ def ingest(  # noqa: PLR0913  # one parameter an option
     if watch and dry_run:
         fail("--watch and --dry-run exclude each other", 2)
     order = Ingest(folder=str(path.absolute()), book=book, mode=mode, dry_run=dry_run, replace=replace)
+    remarks: list[str] = []
     if watch:
-        run_async(_watch(path, order, direct=direct, json=json))
-    failed = run_async(_ingest(order, direct=direct, json=json))
+        run_async(_watch(path, order, remarks, direct=direct, json=json), remarks=remarks)
+    failed = run_async(_ingest(order, remarks, direct=direct, json=json), remarks=remarks)
     if strict and failed:
         raise typer.Exit(2)
 
 
-async def _ingest(order: Ingest, *, direct: bool, json: bool) -> int:
-    """Ingest once; returns how many files failed."""
+async def _ingest(order: Ingest, remarks: list[str], *, direct: bool, json: bool) -> int:
+    """Ingest once; returns how many files failed. If Ctrl-C interrupts it, a remark says what is kept."""
     plan: dict[str, Any] = {}
     job: dict[str, Any] | None = None
-    with _progress(quiet=json or order.dry_run) as advance:
-        async for line in run(order, direct=direct, create=True):
-            if line["kind"] == "planned":
-                plan = line["plan"]
-            elif line["kind"] == "indexed":
-                advance(line["done"], line["total"])
-            else:
-                job = line["job"]
+    async with open_runner(direct=direct, create=True) as run_command:
+        with shown_progress() as progress:
+            try:
+                async for line in run_command(order):
+                    progress.take(line)
+                    if line["kind"] == "planned":
+                        plan = line["plan"]
+                    elif line["kind"] == "finished":
+                        job = line["job"]
+            except asyncio.CancelledError:
+                remarks.append(await _kept(progress.job_id, run_command))
+                raise
     if job is None:
         _show_plan(plan, json=json)
         return 0
@@ -78,36 +86,40 @@ async def _ingest(order: Ingest, *, direct: bool, json: bool) -> int:
     return int(job["files_failed"])
 
 
-async def _watch(path: Path, order: Ingest, *, direct: bool, json: bool) -> NoReturn:
+async def _kept(job_id: int, run_command: Run) -> str:
+    """What is kept of an interrupted job. A server learns of the interruption a moment later."""
+    if not job_id:
+        return "nothing was changed"
+    waits = int(MAX_END_SECONDS / POLL_SECONDS)
+    for _ in range(waits):
+        [job] = [line async for line in run_command(ShowJob(job_id=job_id))]
+        if job["status"] not in OPEN_STATUSES:
+            break
+        await asyncio.sleep(POLL_SECONDS)
+    else:
+        return f"job {job_id} goes on: lectern jobs follow {job_id}"
+    if job["status"] == "completed":
+        return "the book was indexed completely"
+    files, chunks = job["files_processed"] + job["files_skipped"], job["chunks_created"] + job["chunks_kept"]
+    if not files:
+        return f"no file is indexed yet, but {job['chunks_embedded']:,} embedded texts are kept for the same command"
+    indexed = f"{files:,} of {job['files_discovered']:,} files ({chunks:,} chunks)"
+    return f"{indexed} are indexed and kept, and the same command goes on from there"
+
+
+async def _watch(path: Path, order: Ingest, remarks: list[str], *, direct: bool, json: bool) -> NoReturn:
     """Ingest now and again after each pause in the edits; edits during an ingestion are not missed."""
     async with watching(path) as watch:
         if not json:
-            typer.echo(f"Watching {path} for edits (Ctrl-C stops)")
-        await _ingest(order, direct=direct, json=json)
+            echo(f"Watching {path} for edits (Ctrl-C stops)")
+        await _ingest(order, remarks, direct=direct, json=json)
         later = dataclasses.replace(order, mode="incremental", replace=False)
         while True:
             await watch.edits()
             try:
-                await _ingest(later, direct=direct, json=json)
+                await _ingest(later, remarks, direct=direct, json=json)
             except Exception as exc:  # noqa: BLE001  # the next edit may repair it
-                typer.echo(f"lectern: {error_line(exc)}", err=True)
-
-
-Advance = Callable[[int, int], None]
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Advance]:
-    if quiet:
-        yield lambda _count, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Indexing lessons", total=None)
-        yield lambda count, total: progress.update(task, completed=count, total=total)
+                echo(f"lectern: {error_line(exc)}", err=True)
 
 
 def _show_plan(plan: dict[str, Any], *, json: bool) -> None:
@@ -116,29 +128,44 @@ def _show_plan(plan: dict[str, Any], *, json: bool) -> None:
         return
     _show_problems(plan)
     for name in ("new", "modified", "moved", "deleted", "unchanged"):
-        typer.echo(f"{name:>9}: {len(plan[name])}")
+        echo(f"{name:>9}: {len(plan[name])}")
         if name != "unchanged":
             for file in plan[name]:
-                typer.echo(f"           {' → '.join(file) if isinstance(file, list | tuple) else file}")
+                echo(f"           {' → '.join(file) if isinstance(file, list | tuple) else file}")
     chunks = plan["chunks"]
-    typer.echo(f"   chunks: {chunks['add']} to add, {chunks['keep']} to keep, {chunks['remove']} to remove")
+    echo(f"   chunks: {chunks['add']} to add, {chunks['keep']} to keep, {chunks['remove']} to remove")
+    echo(f" left out: {plan['files_left_out']} files")
+    echo(f" includes: {plan['includes_read']} read, {plan['includes_failed']} failed")
+    echo(f" language: {plan['language']}")
 
 
 def _show_problems(report: dict[str, Any]) -> None:
     problems = [(kind, problem) for kind in ("error", "warning") for problem in report[f"{kind}s"]]
     for kind, problem in problems[:MAX_PROBLEMS_SHOWN]:
         line = f":{problem['line']}" if problem["line"] else ""
-        typer.echo(f"{kind}: {problem['file']}{line}: {problem['message']}", err=True)
+        message = problem["message"]
+        message = message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
+        echo(f"{kind}: {problem['file']}{line}: {message}", err=True)
     if len(problems) > MAX_PROBLEMS_SHOWN:
-        typer.echo(f"… and {len(problems) - MAX_PROBLEMS_SHOWN} more; --json lists them all", err=True)
+        echo(f"… and {len(problems) - MAX_PROBLEMS_SHOWN} more; --json lists them all", err=True)
 
 
 def show_job(job: dict[str, Any]) -> None:
     """Print a finished job."""
     _show_problems(job)
-    typer.echo(
+    echo(
         f"{job['book_id']}: {job['files_processed']} lessons indexed, {job['files_skipped']} unchanged, "
-        f"{job['files_failed']} failed, {job['files_deleted']} removed; "
+        f"{job['files_failed']} failed, {job['files_deleted']} removed{_rest(job)}; "
         f"chunks {job['chunks_created']} new, {job['chunks_kept']} kept, {job['chunks_deleted']} gone; "
-        f"{job['chunks_embedded']} texts embedded in {job['duration_seconds']:.1f} s"
+        f"{job['chunks_embedded']} texts embedded in {job['duration_seconds']} s"
+        f"{'; language ' + job['language'] if job['language'] else ''}"
     )
+
+
+def _rest(job: dict[str, Any]) -> str:
+    """What a report says only if there is something to say: files that are not in the book, and includes."""
+    parts = [f"{job['files_left_out']} files left out"] if job["files_left_out"] else []
+    directives = job["includes_read"] + job["includes_failed"]
+    if directives:
+        parts.append(f"{job['includes_read']} includes read, {job['includes_failed']} failed")
+    return "".join(f", {part}" for part in parts)

@@ -1,4 +1,4 @@
-"""`lectern jobs`: lists, starts and cancels ingestions, whoever started them."""
+"""`lectern jobs`: lists, follows, starts and cancels ingestions, whoever started them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from lectern.app.commands import CancelJob, ListJobs, ShowJob, StartJob
+from lectern.app.commands import CancelJob, FollowJob, ListJobs, ShowJob, StartJob
 from lectern.cli.ingest import MODES, show_job
 from lectern.cli.options import Direct, Json
-from lectern.cli.remote import run_all, run_one
-from lectern.cli.render import fail, print_json, run_async
+from lectern.cli.progress import shown_progress
+from lectern.cli.remote import run, run_all, run_one
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import echo, print_json
 
-app = typer.Typer(help="List, read, start and cancel ingestions.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, read, follow, start and cancel ingestions.", no_args_is_help=True, rich_markup_mode=None)
 JobId = Annotated[int, typer.Argument(metavar="JOB", min=1, max=2**31 - 1, help="The job's number.")]
 
 
@@ -31,15 +33,31 @@ def list_jobs(
         print_json(jobs)
         return
     if not jobs:
-        typer.echo("No ingestion yet; begin one with: lectern ingest PATH")
+        echo("No ingestion yet; begin one with: lectern ingest PATH")
     for job in jobs:
-        typer.echo(_line(job))
+        echo(_line(job))
 
 
 @app.command("show")
 def show(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
     """Show an ingestion with its report."""
     _print(run_async(run_one(ShowJob(job_id=job_id), direct=direct)), json=json)
+
+
+@app.command("follow")
+def follow(job_id: JobId, *, direct: Direct = False, json: Json = False) -> None:
+    """Follow an ingestion until it has ended, then show its report; Ctrl-C does not end it."""
+    _print(run_async(_follow(job_id, direct=direct), remarks=[f"job {job_id} goes on"]), json=json)
+
+
+async def _follow(job_id: int, *, direct: bool) -> dict[str, Any]:
+    """The job as it ended."""
+    job: dict[str, Any] = {}
+    with shown_progress() as progress:
+        async for line in run(FollowJob(job_id=job_id), direct=direct):
+            progress.take(line)
+            job = line.get("job", job)
+    return job
 
 
 @app.command("cancel")
@@ -76,15 +94,15 @@ def _print(job: dict[str, Any], *, json: bool) -> None:
     if json:
         print_json(job)
         return
-    typer.echo(_line(job))
+    echo(_line(job))
     if job["error_message"]:
-        typer.echo(f"   {job['error_message']}")
+        echo(f"   {job['error_message']}")
     if job["completed_at"] and job["status"] == "completed":
         show_job(job)
 
 
 def _line(job: dict[str, Any]) -> str:
-    took = f"{job['duration_seconds']:.1f} s" if job["duration_seconds"] is not None else ""
+    took = f"{job['duration_seconds']} s" if job["duration_seconds"] is not None else ""
     return (
         f"{job['job_id']:>5}  {job['status']:<9}  {job['queued_at']}  {job['book_id']}  {job['mode']}  {took}".rstrip()
     )

@@ -10,7 +10,8 @@ import typer
 from lectern.app.commands import CreateKey, DeleteKey, ListKeys, RevokeKey, RotateKey
 from lectern.cli.options import Direct, Json
 from lectern.cli.remote import run_all, run_one
-from lectern.cli.render import confirm, fail, print_json, run_async
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import confirm, echo, print_json
 
 app = typer.Typer(help="Make, list, rotate, revoke and delete keys.", no_args_is_help=True, rich_markup_mode=None)
 KeyId = Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's id: the part between the two underscores.")]
@@ -58,7 +59,7 @@ def create(  # noqa: PLR0913  # one parameter for each thing a key has
     )
     issued_key = run_async(run_one(order, direct=direct))
     for missing in issued_key["not_indexed"]:
-        typer.echo(f"lectern: no book {missing!r} is indexed yet; the key will see it when it is", err=True)
+        echo(f"lectern: no book {missing!r} is indexed yet; the key will see it when it is", err=True)
     _print_issued(issued_key, json=json)
 
 
@@ -70,13 +71,13 @@ def list_keys(*, direct: Direct = False, json: Json = False) -> None:
         print_json(keys)
         return
     if not keys:
-        typer.echo("No key yet: whoever reaches this machine's loopback address may ask. See: lectern keys create")
+        echo("No key yet: whoever reaches this machine's loopback address may ask. See: lectern keys create")
     for key in keys:
         books = "every book" if key["books"] is None else ", ".join(key["books"])
         times = f"expires {key['expires_at'] or 'never'}, used {key['last_used_at'] or 'never'}"
         kind = "" if key["kind"] == "secret" else f" ({key['kind']}: {', '.join(key['origins'])})"
         rights = "+".join(key["rights"])
-        typer.echo(f"{key['key_id']}  {key['state']:7}  {rights}  {books}  {times}  {key['name']}{kind}")
+        echo(f"{key['key_id']}  {key['state']:7}  {rights}  {books}  {times}  {key['name']}{kind}")
 
 
 @app.command("rotate")
@@ -99,7 +100,7 @@ def rotate(
 def revoke(key_id: KeyId, *, direct: Direct = False, json: Json = False) -> None:
     """Revoke a key, within 5 seconds on every server; its answers and ingestions in progress are cancelled."""
     revoked_key = run_async(run_one(RevokeKey(key_id=key_id), direct=direct))
-    print_json(revoked_key) if json else typer.echo(f"Revoked {key_id} ({revoked_key['name']})")
+    print_json(revoked_key) if json else echo(f"Revoked {key_id} ({revoked_key['name']})")
 
 
 @app.command("delete")
@@ -115,12 +116,12 @@ def delete(
         fail("nothing was deleted; --yes deletes without asking", 2)
     deleted_key = run_async(run_one(DeleteKey(key_id=key_id), direct=direct))
     description = f"{key_id} ({deleted_key['name']}) and {deleted_key['threads_deleted']} conversations"
-    print_json(deleted_key) if json else typer.echo(f"Deleted {description}")
+    print_json(deleted_key) if json else echo(f"Deleted {description}")
 
 
 def _print_issued(issued_key: dict[str, Any], *, json: bool) -> None:
     if json:
         print_json(issued_key)
         return
-    typer.echo(issued_key["key"])
-    typer.echo(f"Key {issued_key['key_id']} ({issued_key['name']}). Keep it now: it is not shown again.", err=True)
+    echo(issued_key["key"])
+    echo(f"Key {issued_key['key_id']} ({issued_key['name']}). Keep it now: it is not shown again.", err=True)

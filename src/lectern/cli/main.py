@@ -14,10 +14,12 @@ from lectern.cli.chat import chat
 from lectern.cli.doctor import doctor
 from lectern.cli.eval import app as evals
 from lectern.cli.ingest import ingest
+from lectern.cli.insights import insights
 from lectern.cli.jobs import app as jobs
 from lectern.cli.keys import app as keys
 from lectern.cli.search import search
 from lectern.cli.serve import serve
+from lectern.cli.terminal import echo
 from lectern.cli.threads import app as threads
 
 GC_THRESHOLD = 50_000  # a large book makes millions of objects, almost none in reference cycles
@@ -30,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (ingest, search, ask, chat, lesson, outline, chunks, books, calibrate, doctor, serve):
+for command in (ingest, search, ask, chat, lesson, outline, chunks, books, insights, calibrate, doctor, serve):
     app.command(command.__name__)(command)
 app.add_typer(jobs, name="jobs")
 app.add_typer(threads, name="threads")
@@ -44,7 +46,7 @@ def version(
 ) -> None:
     """Ask a Markdown book questions: cited answers, or an honest refusal."""
     if show:
-        typer.echo(f"lectern {__version__}")
+        echo(f"lectern {__version__}")
         raise typer.Exit
 
 

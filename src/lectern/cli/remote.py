@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from lectern.app.commands import LOCAL_TOKEN_HEADER, Command, to_json
-from lectern.app.home import ServerAddress, configured_home, find_home
+from lectern.app.home import ServerAddress, configured_home, find_home, shell_variables
+from lectern.cli.terminal import echo
 from lectern.domain.errors import CommandFailed, ProviderError
 from lectern.domain.scope import refuse_undecodable
 
@@ -42,6 +43,7 @@ async def open_runner(*, direct: bool = False, create: bool = False) -> AsyncIte
     server = None if direct else home.server()
     async with AsyncExitStack() as stack:
         if server is not None and await _is_listening(server):
+            _say_ignored_settings(server)
             yield lambda command: _run_on_server(server, _checked(command))
             return
         from lectern.app.command_handlers import run as run_here
@@ -49,6 +51,26 @@ async def open_runner(*, direct: bool = False, create: bool = False) -> AsyncIte
 
         lectern = await stack.enter_async_context(open_lectern(create=create))
         yield lambda command: run_here(_checked(command), lectern)
+
+
+def _say_ignored_settings(server: ServerAddress) -> None:
+    """Say on stderr that a server answers with its own settings, if the shell has others."""
+    shell = shell_variables()
+    if not shell:
+        return
+    from lectern.app.settings import changed_variables  # slow to import, and rarely needed here
+
+    settings = changed_variables()
+    names = [name for name in settings if name in shell and not server.has_setting(name, settings[name])]
+    if names:
+        other = f"not with {', '.join(sorted(names))} of this shell"
+        advice = "restart it with them, or stop it and add --direct"
+        echo(f"lectern: {server.description} answers with its own settings, {other}; {advice}", err=True)
+
+
+def running_server() -> ServerAddress | None:
+    """The server that owns the home."""
+    return find_home(configured_home(), create=False).server()
 
 
 def _checked(command: Command) -> Command:

@@ -5,22 +5,26 @@ and their class determines the exit code.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from decimal import ROUND_DOWN, Decimal
 from textwrap import shorten
 from typing import Any, NoReturn, TypeVar
 
 import typer
 
+from lectern.cli.terminal import echo
 from lectern.domain.errors import BadInput, LecternError
 from lectern.schemas.scope import OPTIONS
+from lectern.text.strings import DEFAULT_LANGUAGE, strings_of
 
 T = TypeVar("T")
 EXIT_INTERRUPTED = 130
+ENGLISH = strings_of(DEFAULT_LANGUAGE)
+WITHDRAWN = "That draft is withdrawn: its claims do not rest on the book."
 MAX_CLAIM_WIDTH = 160  # characters of a claim or of the book's words
 OPTION_OF_FIELD = {  # how a field of a request is written on a command line
     "book_id": "--book",
@@ -33,8 +37,13 @@ OPTION_OF_FIELD = {  # how a field of a request is written on a command line
 }
 
 
-def run_async(work: Coroutine[Any, Any, T], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
-    """Run a command's work; an error of Lectern becomes one line and an exit code."""
+def run_async(
+    work: Coroutine[Any, Any, T],
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    remarks: Sequence[str] = (),
+) -> T:
+    """Run a command's work; an error of Lectern becomes one line and an exit code. After Ctrl-C, the remarks that the
+    work has left say what became of it."""
     threading.excepthook = _ignore_closed_loop
     try:
         with asyncio.Runner(loop_factory=loop) as runner:
@@ -42,7 +51,7 @@ def run_async(work: Coroutine[Any, Any, T], loop: Callable[[], asyncio.AbstractE
     except LecternError as exc:
         exit_with(exc)
     except KeyboardInterrupt:
-        typer.echo("lectern: interrupted", err=True)
+        echo("; ".join(("lectern: interrupted", *remarks)), err=True)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(EXIT_INTERRUPTED)  # everything is closed or repairs itself; no thread may keep the process alive
@@ -70,52 +79,59 @@ def _in_options(message: str) -> str:
 
 def fail(message: str, code: int) -> NoReturn:
     """Print an error and exit."""
-    typer.echo(f"lectern: {message}", err=True)
+    echo(f"lectern: {message}", err=True)
     raise typer.Exit(code)
 
 
-def print_json(body: object) -> None:
-    """Print a value as one line of JSON."""
-    typer.echo(json.dumps(body, ensure_ascii=False))
+def _shown_confidence(confidence: float) -> Decimal:
+    """A confidence with two places, rounded down: rounded up, it would show the edge of the next level."""
+    return Decimal(str(confidence)).quantize(Decimal("0.01"), rounding=ROUND_DOWN)
 
 
-def confirm(question: str) -> bool:
-    """Ask a yes-or-no question; no if nobody can answer."""
-    try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:  # no terminal, or Ctrl-C
-        return False
+def _lacks(reply: dict[str, Any]) -> list[str]:
+    """What is not there of an answer: it ended early, or something was hidden or removed."""
+    hidden, links = reply["removed"]["hidden"], reply["removed"]["links"]
+    cut = f"The model stopped early ({reply['cut']}): the answer is not complete." if reply.get("cut") else ""
+    remarks = (
+        cut,
+        ENGLISH("turn.hidden", count=hidden) if hidden else "",
+        ENGLISH("turn.links", count=links) if links else "",
+    )
+    return [remark for remark in remarks if remark]
 
 
 def show_sources(reply: dict[str, Any]) -> None:
     """Print the numbered sources of an answer, and its confidence."""
     for source in reply["sources"]:
-        typer.echo(f"[{source['number']}] {source['breadcrumb']}")
+        echo(f"[{source['number']}] {source['breadcrumb']}")
         published = source["url"].startswith("http")
         where = source["url"] if published else f"{source['source_file']}:{source['line_start']}"
-        typer.echo(f"    {where}")
-    if reply.get("cut"):
-        typer.echo(f"\nThe model stopped early ({reply['cut']}): the answer is not complete.")
+        echo(f"    {where}")
+    for remark in _lacks(reply):
+        echo(f"\n{remark}")
     confirmed = sum(statement["verdict"] == "supported" for statement in reply["statements"])
     claims = f" · ✓ {confirmed} of {len(reply['statements'])} claims" if reply["statements"] else ""
-    typer.echo(f"\n{reply['confidence_level']} confidence ({reply['confidence']:.2f}){claims} · {reply['model']}")
+    level = f"{reply['confidence_level']} confidence ({_shown_confidence(reply['confidence'])})"
+    echo(f"\n{level}{claims} · {reply['model']}")
 
 
 def show_doubtful(statement: dict[str, Any]) -> None:
     """Print a doubtful claim with what the book says."""
     claim = shorten(" ".join(statement["text"].split()), MAX_CLAIM_WIDTH, placeholder=" …")
-    typer.echo(f"⚑ “{claim}” {statement['reason']}")
+    echo(f"⚑ “{claim}” {statement['reason']}")
     if statement["evidence"]:
-        typer.echo(f"  The book: “{shorten(statement['evidence'], MAX_CLAIM_WIDTH, placeholder=' …')}”")
+        echo(f"  The book: “{shorten(statement['evidence'], MAX_CLAIM_WIDTH, placeholder=' …')}”")
 
 
-def show_refusal(reply: dict[str, Any]) -> None:
-    """Print where else the reader of a refusal may look."""
+def show_refusal(reply: dict[str, Any], *, is_shown: bool = False) -> None:
+    """Print where else the reader may look, and before it that a draft was withdrawn, which may be on the screen."""
+    if reply.get("withdrawn"):
+        echo(WITHDRAWN if is_shown else ENGLISH("refusal.withdrawn"))
     for lesson in reply["outside_scope"]:
-        typer.echo(f"\nOutside your filters the book covers it: {lesson['title']}  {lesson['url']}")
+        echo(f"\nOutside your filters the book covers it: {lesson['title']}  {lesson['url']}")
     if reply["other_books"]:
-        typer.echo(f"\nAnother book covers it: {', '.join(reply['other_books'])}")
+        echo(f"\nAnother book covers it: {', '.join(reply['other_books'])}")
     if reply["nearest"] and not reply["outside_scope"]:
-        typer.echo("\nNearest lessons:")
+        echo("\nNearest lessons:")
         for lesson in reply["nearest"]:
-            typer.echo(f"  {lesson['title']}  {lesson['url']}")
+            echo(f"  {lesson['title']}  {lesson['url']}")

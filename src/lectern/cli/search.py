@@ -11,7 +11,8 @@ import typer
 from lectern.app.commands import Search
 from lectern.cli.options import Direct, Json, with_scope
 from lectern.cli.remote import run_one
-from lectern.cli.render import fail, print_json, run_async
+from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import clean, echo, echo_styled, print_json
 from lectern.domain.scope import Scope, SearchMode
 
 MODES: tuple[SearchMode, ...] = get_args(SearchMode)
@@ -25,7 +26,7 @@ def search(  # noqa: PLR0913  # one parameter an option
     page: Annotated[int, typer.Option("--page", help="Which page; on a terminal Enter shows the next.")] = 1,
     mode: Annotated[str, typer.Option("--mode", help="hybrid, dense or lexical.")] = "hybrid",
     threshold: Annotated[
-        float | None, typer.Option("--threshold", help="Lowest similarity (cosine) of a result, 0 to 1.")
+        float | None, typer.Option("--threshold", help="Lowest relevance of a result, 0 to 1.")
     ] = None,
     expand: Annotated[int, typer.Option("--expand", help="Neighbours to show around each result, 0 to 5.")] = 0,
     *,
@@ -70,19 +71,19 @@ def _more(response: dict[str, Any], shown_count: int) -> bool:
 
 def _show(response: dict[str, Any], *, first: bool) -> None:
     if not response["results"]:
-        typer.echo("Nothing was found in that scope." if first else "There are no more results.")
+        echo("Nothing was found in that scope." if first else "There are no more results.")
     for result in response["results"]:
-        typer.secho(f"{result['rank']}. {result['breadcrumb']}", bold=True)
+        echo(f"{result['rank']}. {result['breadcrumb']}", bold=True)
         title, url = _section(result)
         place = f"{result['source_file']}:{result['line_start']}"
-        typer.echo(f"   § {title}  {url}  ({place}, lesson {result['parent_doc_id']})")
-        typer.echo(f"   score {result['score']:.2f}, similarity {result['similarity']:.2f}")
+        echo(f"   § {title}  {url}  ({place}, lesson {result['parent_doc_id']})")
+        echo(f"   score {result['score']:.2f}, relevance {result['relevance']:.2f}")
         for neighbour in result["before"]:
-            typer.secho(f"   … {passage(neighbour['text'], [])}", dim=True)
-        typer.echo(f"   {passage(result['text'], result['marks'])}")
+            echo(f"   … {passage(neighbour['text'], [])}", dim=True)
+        echo_styled(f"   {passage(clean(result['text']), result['marks'])}")
         for neighbour in result["after"]:
-            typer.secho(f"   … {passage(neighbour['text'], [])}", dim=True)
-        typer.echo()
+            echo(f"   … {passage(neighbour['text'], [])}", dim=True)
+        echo()
 
 
 def _section(result: dict[str, Any]) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lectern.cli.render import fail, run_async
+from lectern.cli.terminal import echo
 from lectern.domain.errors import ConfigError, LecternError
 
 if TYPE_CHECKING:
@@ -56,9 +57,11 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     from lectern.api.app import create_app
     from lectern.api.slow_clients import timeout_protocol
     from lectern.api.sse import leave_streams_to_their_runs
+    from lectern.app.factories import check_settings, model_description, parts_description
     from lectern.app.lectern import Lectern
     from lectern.app.logs import QuestionLog, configure
     from lectern.app.open import open_application
+    from lectern.app.settings import changed_variables
     from lectern.conversations.retention import keep_tidy
 
     class Server(uvicorn.Server):
@@ -71,7 +74,10 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             await _warm(lectern)
-            typer.echo(f"Lectern is ready: {url}/  (Ctrl-C stops it)")
+            echo(f"Lectern is ready: {url}/  (Ctrl-C stops it)")
+            echo(f"The author's page: {url}/desk/")
+            fingerprint = lectern.app.ingest_deps.collections.current.embedder.fingerprint
+            echo(parts_description(lectern.app.settings, fingerprint))
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             ending = asyncio.gather(lectern.app.end_runs(), lectern.jobs.close())  # a stream ends with its run or job
@@ -83,6 +89,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
         token = secrets.token_urlsafe(32)
         async with open_application(serving=True) as app:
             lectern = Lectern(app)
+            check_settings(app.settings)
             await _require_key(host, lectern)
             config = uvicorn.Config(
                 create_app(lectern, token, f"[{host}]" if ":" in host else host),
@@ -97,7 +104,9 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             lectern.app.watchers.append(QuestionLog(with_text=lectern.app.settings.log_questions))
             await lectern.app.conversations.log.sweep()
             await lectern.jobs.adopt_orphans()
-            with lectern.app.home.serving(_address(LOOPBACK_OF.get(host, host), listener.getsockname()[1]), token):
+            own_url = _address(LOOPBACK_OF.get(host, host), listener.getsockname()[1])
+            model = model_description(lectern.app.settings)
+            with lectern.app.home.serving(own_url, token, model=model, settings=changed_variables()):
                 tidying = keep_tidy(
                     lectern.app.conversations.threads,
                     lectern.app.conversations.log,
@@ -129,8 +138,11 @@ async def _warm(lectern: Lectern) -> None:
     """Load what the first question needs."""
     try:
         await lectern.app.warm()
+        await lectern.app.prepare_details()
     except LecternError as exc:
         log.warning("questions will fail: %s", exc)
+    except Exception:  # no descriptors, no memory: the first question loads it, or says why not
+        log.exception("what the first question needs could not be loaded")
     gc.collect()
     gc.freeze()  # these objects stay; collecting them again and again would delay every request
 
@@ -144,7 +156,7 @@ async def _follow(lectern: Lectern) -> None:
     await follow_books(
         lectern,
         lambda job: show_job(dataclasses.asdict(job)),
-        lambda message: typer.echo(f"lectern: {message}", err=True),
+        lambda message: echo(f"lectern: {message}", err=True),
     )
 
 

@@ -10,9 +10,10 @@ and cosine plus a share of BM25 did not. All index adapters share this code; tie
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, ChunkId, IndexedChunk
 from lectern.domain.evidence import Around, Candidate, Findings, Hit
 from lectern.domain.scope import ResolvedScope, SearchMode, SearchQuery
@@ -23,6 +24,7 @@ from lectern.retrieval.scope import resolve
 LEXICAL_WEIGHT = 0.5  # the best of 0.3 to 0.7 on eight question sets; docs/benchmarks/retrieval.md
 Neighbours = dict[str, Around]
 Step = Callable[[Chunk], ChunkId | None]
+Scale = Callable[[float], float]  # from a cosine to its relevance
 MIN_CANDIDATES = 30  # of each of the two searches; more found no more (docs/decisions/0004-fusion.md)
 CANDIDATES_PER_RESULT = 2  # so that a page is full although duplicates and weak hits are left out
 
@@ -36,14 +38,24 @@ class Ranked(NamedTuple):
     lexical: float
 
 
-def rank(candidates: Sequence[Candidate], mode: SearchMode) -> list[Ranked]:
-    """The candidates, best first. A text that occurs in several places is one result, the best one."""
+def plain_cosine(cosine: float) -> float:
+    """The cosine itself, where no embedder's scale is known."""
+    return cosine
+
+
+def rank(
+    candidates: Sequence[Candidate], mode: SearchMode, is_near: Callable[[float], bool] = lambda _: True
+) -> list[Ranked]:
+    """The candidates whose similarity is near enough, best first. A text that occurs in several places is one result,
+    the best one. Candidates that are left out change no score."""
     best = max((candidate.bm25 for candidate in candidates), default=0.0)
     ranked = []
     for candidate in candidates:
         if mode == "lexical" and candidate.bm25 <= 0:
             continue  # shares no word with the question
         similarity = min(max(candidate.cosine, 0.0), 1.0)
+        if not is_near(similarity):
+            continue
         lexical = candidate.bm25 / best if best > 0 else 0.0
         score = _score(mode, similarity, lexical)
         ranked.append(Ranked(candidate=candidate, score=score, similarity=similarity, lexical=lexical))
@@ -90,10 +102,17 @@ async def _walk(view: IndexView, chunks: Mapping[str, Chunk], steps: int, step: 
 class HybridSearch:
     """Finds chunks of one book for one reader."""
 
-    def __init__(self, collections: Collections, ledger: Ledger, default_book: str | None = None) -> None:
+    def __init__(
+        self,
+        collections: Collections,
+        ledger: Ledger,
+        default_book: str | None = None,
+        scale_of: Callable[[BookEntry], Scale] = lambda _: plain_cosine,
+    ) -> None:
         self._collections = collections
         self._ledger = ledger
         self._default_book = default_book
+        self._scale_of = scale_of
 
     async def __call__(self, query: SearchQuery) -> Findings:
         """The best hits in the scope that the query names."""
@@ -104,15 +123,14 @@ class HybridSearch:
         start = time.perf_counter()
         text = query.text.strip()
         entry, where = scope.entry, scope.where
-        serving = await self._collections.serving(entry)
+        serving, scale = await self._collections.serving(entry), self._scale_of(entry)
         [vector] = await serving.embedder.embed([text], purpose="question")
 
         async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk], Neighbours]:
-            limit = max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * query.limit)  # the same for every page
-            candidates = await view.find(vector, text, language=entry.manifest.language, where=where, limit=limit)
-            ranked = rank(candidates, query.mode)
-            if query.similarity_threshold is not None:
-                ranked = [result for result in ranked if result.similarity >= query.similarity_threshold]
+            async def find(limit: int) -> list[Candidate]:
+                return await view.find(vector, text, language=entry.manifest.language, where=where, limit=limit)
+
+            ranked = await _ranked(find, query, scale)
             stored = await view.with_vectors(where.book_id, [result.candidate.id for result in _page(ranked, query)])
             chunks = {name: indexed.stored.chunk for name, indexed in stored.items()}
             return ranked, stored, await neighbours(view, chunks, query.expand, query.expand)
@@ -124,6 +142,7 @@ class HybridSearch:
                 rank=position,
                 score=result.score,
                 similarity=result.similarity,
+                relevance=scale(result.similarity),
                 lexical=result.lexical,
                 windows=stored[result.candidate.id].vectors,
                 before=around[result.candidate.id].before,
@@ -141,6 +160,23 @@ class HybridSearch:
             total_found=len(ranked),
             query_time_ms=round((time.perf_counter() - start) * 1000, 3),
         )
+
+
+async def _ranked(find: Callable[[int], Awaitable[list[Candidate]]], query: SearchQuery, scale: Scale) -> list[Ranked]:
+    """The best distinct results at or above the threshold. There are `size` of them, or all that the scope has: so a
+    wider filter never finds fewer, although copies of a text are one result."""
+    size = limit = max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * query.limit)  # the same for every page
+    threshold = query.similarity_threshold or 0.0
+    while True:
+        candidates = await find(limit)
+        ranked = rank(candidates, query.mode, lambda similarity: scale(similarity) >= threshold)
+        if query.mode == "lexical":
+            proposed = sum(candidate.bm25 > 0 for candidate in candidates)
+        else:
+            proposed = sum(scale(candidate.cosine) >= threshold for candidate in candidates)
+        if len(ranked) >= size or proposed < limit:  # the index proposes `limit` of them if the scope has so many
+            return ranked[:size]
+        limit *= 2
 
 
 def _page(ranked: list[Ranked], query: SearchQuery) -> list[Ranked]:
