@@ -57,12 +57,12 @@ async def test_a_small_set_is_answered_and_refused(tmp_path: Path) -> None:
 
 
 async def test_other_policies_are_measured_alike(tmp_path: Path) -> None:
-    """The fourth document's cuts refuse nearly everything a small local model finds: the reason for the default."""
+    """The fourth document's cuts need several near passages, which five documents lack; the fifth's refuse none."""
     folder = question_set(tmp_path / "qa-small", [*QUERIES[:4], *FAR])
     strict = summary(await measure_refusal(load_refusal(folder), eval_context(tmp_path), policy="thresholds"))
     lenient = summary(await measure_refusal(load_refusal(folder), eval_context(tmp_path), policy="relevance"))
 
-    assert strict["false_refusal_rate"] == 1
+    assert strict["false_refusal_rate"] == 0.75
     assert lenient["false_refusal_rate"] == 0
 
 

@@ -85,8 +85,8 @@ def _hurt(file: Path, chance: random.Random) -> str:
     ("statement", "words"),
     [
         ("UPDATE lessons SET chunk_ids = 'x'", "chunk_ids that cannot be read"),
-        ("INSERT INTO turns VALUES (9, 1, 'r', 0, 's', '{}', 'x')", "refer to no row of conversation_threads"),
-        ("INSERT INTO turns VALUES (9, 1, 'r', 0, 's', '{}', 'x')", "look_ups that cannot be read"),
+        ("INSERT INTO turns VALUES (9, 1, 'r', 0, 's', '{}', 'x', '{}')", "refer to no row of conversation_threads"),
+        ("INSERT INTO turns VALUES (9, 1, 'r', 0, 's', '{}', 'x', '{}')", "look_ups that cannot be read"),
     ],
 )
 async def test_rows_that_cannot_be_right_are_found(

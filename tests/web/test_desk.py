@@ -70,8 +70,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def page(browser: Browser, complaints: Complaints, options: dict[str, Any]) -> Iterator[Page]:
-    """A fresh tab; an error in its script or a blocked resource fails the test."""
+def page(browser: Browser, site: Site, complaints: Complaints, options: dict[str, Any]) -> Iterator[Page]:
+    """A fresh tab, closed before its server; an error in its script or a blocked resource fails the test."""
     context = browser.new_context(**options)
     page = context.new_page()
     complaints.watch(page)

@@ -95,7 +95,9 @@ def test_a_reader_turns_pages_and_jumps_to_headings(page: Page) -> None:
 def test_a_selection_becomes_a_question(page: Page) -> None:
     """Selected words can be asked about; the question names them, and the answer comes into the conversation."""
     open_first_note(page)
-    page.locator(".lesson-body li", has_text=QUOTED).evaluate(SELECT)
+    quoted = page.locator(".lesson-body li", has_text=QUOTED)
+    quoted.scroll_into_view_if_needed()
+    quoted.evaluate(SELECT)
     page.get_by_role("button", name="Ask about this").click()
 
     expect(page.locator("#passage-text")).to_contain_text(QUOTED)

@@ -55,6 +55,11 @@ WRITTEN = """() => {
         touched.clear();
     }).observe(text, { childList: true, subtree: true });
 }"""
+SCROLLED = """() => {
+    const status = document.querySelector(".turn-status");
+    const below = innerHeight - status.getBoundingClientRect().bottom;
+    return Math.abs(below - parseFloat(getComputedStyle(status).bottom)) < 1;
+}"""  # the page has followed the new question to its end
 SHIFTS = """() => {
     window.shifts = [];
     new PerformanceObserver((list) => {
@@ -82,6 +87,7 @@ def test_a_long_answer_is_drawn_once(scripted: ScriptedSite, scripted_page: Page
     expect(scripted_page.locator(".answer-text p").first).to_be_visible()
     status = scripted_page.locator(".turn-status")
     expect(status).to_be_in_viewport()
+    scripted_page.wait_for_function(SCROLLED)
     scripted_page.evaluate(WRITTEN)
     scripted_page.evaluate(SHIFTS)
     place = status.bounding_box()
