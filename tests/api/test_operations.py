@@ -67,10 +67,11 @@ def test_a_server_greets_with_its_addresses_and_its_parts(small_home: Path, tmp_
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server)
         assert log.read_text() == ""
 
+        desk, parts = (process.stdout.readline().rstrip() for _ in range(2))
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=30)
 
-    desk, parts = rest.splitlines()
+    assert rest == ""
     assert desk == f"The author's page: {server}/desk/"
     assert re.fullmatch(r"Model: \S+ · embedder: local/\S+ · index: embedded · database: SQLite", parts)
 

@@ -164,11 +164,14 @@ def _is_intact(answer: str, finished: FinishedText) -> bool:
 def _as_shown(answer: str) -> str:
     """The answer with its markers numbered by first mention."""
     numbers: dict[int, int] = {}
-    lines = (
-        renumbered(line, lambda number: numbers.setdefault(number, len(numbers) + 1)) if line.strip() else line
-        for line in answer.strip().split("\n")
-    )
+    lines = (_renumbered_line(line, numbers) for line in answer.strip().split("\n"))
     return "\n".join(lines)
+
+
+def _renumbered_line(line: str, numbers: dict[int, int]) -> str:
+    """The line with the new numbers, indented as it was."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + renumbered(line, lambda number: numbers.setdefault(number, len(numbers) + 1))
 
 
 def _score(
