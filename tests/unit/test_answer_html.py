@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from lectern.grounding.answer_claims import claims_of
-from lectern.rendering.answers import ClaimSpan, GrowingAnswer, answer_html, passage_html
+from lectern.rendering.answers import AnswerBlock, ClaimSpan, GrowingAnswer, answer_html, passage_html
 
 ANSWER = """\
 Yes. The *book* says so [1].
@@ -83,16 +86,20 @@ def grown(text: str, seed: int, longest: int) -> tuple[GrowingAnswer, dict[int, 
     answer, blocks, place = GrowingAnswer(), dict[int, str](), 0
     while place < len(text):
         length = pieces.randint(1, longest)
-        take(blocks, answer, text[place : place + length])
+        apply(blocks, answer.add(text[place : place + length]))
         place += length
-    for block in answer.rest():
-        blocks[block.index] = block.html
+    apply(blocks, answer.rest())
     return answer, blocks
 
 
 def take(blocks: dict[int, str], answer: GrowingAnswer, piece: str) -> None:
-    """Add a piece and apply the blocks that it changes, as a page does."""
-    for block in answer.add(piece):
+    """Add a piece, show it at once, and apply the blocks that it changes, as a page does."""
+    apply(blocks, [*answer.add(piece), *answer.rest()])
+
+
+def apply(blocks: dict[int, str], changed: list[AnswerBlock]) -> None:
+    """Change blocks as a page does."""
+    for block in changed:
         blocks[block.index] = block.html
         for index in [index for index in blocks if index >= block.count]:
             del blocks[index]
@@ -149,20 +156,86 @@ def test_a_growing_answer_ends_as_the_whole(seed: int, longest: int) -> None:
 
     claims = [ClaimSpan(number, claim.start, claim.end) for number, claim in enumerate(claims_of(ANSWER))]
     for claim in claims:
-        for block in answer.judge(claim):
-            blocks[block.index] = block.html
+        apply(blocks, answer.judge(claim))
     assert "".join(blocks[index] for index in sorted(blocks)) == answer_html(ANSWER, sources=100, claims=claims)
 
 
 def test_a_line_that_is_being_written_closes_no_block() -> None:
     """`* **` looks like a rule until the item's text comes; the list before it goes on."""
     answer, blocks = GrowingAnswer(), dict[int, str]()
-    for piece in ("* **One** is long enough to show\n", "* **", " ", "\n".replace("\n", ""), "Two** comes after it.\n"):
+    for piece in ("* **One** is long enough to show\n", "* **", " ", "Two** comes after it.\n"):
         take(blocks, answer, piece)
-    for block in answer.rest():
-        blocks[block.index] = block.html
 
     assert [html.count("<li>") for html in blocks.values()] == [2]
+
+
+LISTING = "```python\n" + "".join(f"value_{line} = {line}  # ok\n\n" for line in range(200)) + "```\n"
+TABLE = "| Part | Mass |\n|---|---|\n" + "".join(f"| arm {row} | {row} kg |\n" for row in range(300))
+LOOSE_LIST = "".join(f"{row}. item {row} of the list\n\n" for row in range(1, 200))
+QUOTE = "> The arm moves.\n>\n> * It stops.\n>\n" * 100
+
+
+@pytest.mark.parametrize("text", [LISTING, TABLE, LOOSE_LIST, QUOTE], ids=["listing", "table", "list", "quote"])
+@pytest.mark.parametrize("by_line", [True, False])
+def test_rendering_is_linear_in_a_long_block(text: str, by_line: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long listing, table, list or quote that comes by lines or by words is not rendered anew with each of them."""
+    rendered = 0
+    parse = MarkdownIt.parse
+
+    def counted(parser: MarkdownIt, source: str, env: dict[str, Any]) -> list[Token]:
+        nonlocal rendered
+        rendered += len(source)
+        return parse(parser, source, env)
+
+    monkeypatch.setattr(MarkdownIt, "parse", counted)
+    answer, blocks = GrowingAnswer(), dict[int, str]()
+    for piece in re.findall(r".*\n" if by_line else r"\s*\S+|\s+", text):
+        apply(blocks, answer.add(piece))
+    apply(blocks, answer.rest())
+    monkeypatch.undo()
+
+    assert rendered < 12 * len(text)
+    assert "".join(blocks[index] for index in sorted(blocks)) == answer_html(text, sources=100)
+
+
+@pytest.mark.parametrize("text", [LISTING, TABLE, LOOSE_LIST], ids=["listing", "table", "list"])
+def test_the_paragraph_after_a_long_block_is_shown_as_it_begins(text: str) -> None:
+    """It does not wait until it is a part of the long block, and that block is not rendered again with it."""
+    answer, blocks = GrowingAnswer(), dict[int, str]()
+    apply(blocks, answer.add(text))
+    for piece in ("\n", "The", " arm"):
+        apply(blocks, answer.add(piece))
+    assert "The" in blocks[1]
+
+    later = [*answer.add(" is heavy and slow to move."), *answer.rest()]
+    assert {block.index for block in later} == {1}
+
+
+def test_a_verdict_after_an_unfinished_line_keeps_all_blocks() -> None:
+    """The last line of an answer has no end, and may have been thought to be a part of the block before it."""
+    answer, blocks = GrowingAnswer(), dict[int, str]()
+    for piece in ("P1.\n\n", "P2.\n\n", "- item"):
+        take(blocks, answer, piece)
+    apply(blocks, answer.judge(ClaimSpan(0, 0, 3)))
+    assert sorted(blocks) == [0, 1, 2]
+    apply(blocks, answer.judge(ClaimSpan(1, 12, 16)))
+
+    claims = [ClaimSpan(0, 0, 3), ClaimSpan(1, 12, 16)]
+    assert "".join(blocks[index] for index in sorted(blocks)) == answer_html(
+        "P1.\n\nP2.\n\n- item", sources=9, claims=claims
+    )
+
+
+def test_a_second_verdict_for_a_claim_adds_no_mark() -> None:
+    """A later verdict replaces the one before it, and the block need not be sent again."""
+    answer = GrowingAnswer()
+    answer.add("The arm weighs two kilograms.")
+    [block] = answer.judge(ClaimSpan(0, 0, 29))
+
+    assert block.html.count("data-claim") == 1
+    assert answer.judge(ClaimSpan(0, 0, 29)) == []
+    [shorter] = answer.judge(ClaimSpan(0, 0, 28))
+    assert shorter.html.count("data-claim") == 1
 
 
 @given(st.text(alphabet=st.sampled_from(list("ab [](){}<>*_`$|!#-+1.\\\n\"'&:/~=")), max_size=120))

@@ -319,6 +319,52 @@ async def test_pages_are_kept_until_something_changes(tmp_path: Path, monkeypatc
     assert rendered == ["file", "file", "index", "file"]
 
 
+async def test_a_kept_page_is_rendered_again_when_its_images_change(tmp_path: Path) -> None:
+    """An image that came later is shown, and one that is gone is not; so it is with the kind of site."""
+    lessons = write_book(tmp_path)
+    pages = LessonPages()
+    assert Visible((await pages.page(lessons[0])).html).files == ["docs/img/a.png", "static/img/b.svg"]
+
+    (tmp_path / "docs/img/none.png").write_text("x", encoding="utf-8")
+    (tmp_path / "static/img/b.svg").unlink()
+    assert Visible((await pages.page(lessons[0])).html).files == ["docs/img/a.png", "docs/img/none.png"]
+
+    plain = replace(lessons[0], manifest=replace(lessons[0].manifest, site="plain"))
+    assert (await pages.page(plain)) is not await pages.page(lessons[0])
+
+
+def test_an_image_with_a_very_long_name_costs_no_markdown(tmp_path: Path) -> None:
+    """Such a name is longer than a file system takes; its description is shown."""
+    page = page_of_text(tmp_path, f"# T\n\nSome *text* and ![words]({'a' * 400}.png) here.\n")
+
+    assert "Some <em>text</em> and words here." in page.html
+
+
+@pytest.mark.parametrize(
+    ("config", "directive"),
+    [("book.toml", "{{#include part.md}}"), (MKDOCS, '--8<-- "part.md"')],
+)
+def test_what_a_lesson_includes_is_shown(tmp_path: Path, config: str, directive: str) -> None:
+    """The page has the text of the included file in the place of the directive, with the anchors of the chunks."""
+    text = f"# T\n\nBefore it.\n\n{directive}\n\n## Use it\n\nAfter it.\n"
+    for name, content in {
+        config: "markdown_extensions: [pymdownx.snippets]\n" if config == MKDOCS else "",
+        "src/lesson.md": text,
+        "src/part.md": "## Use it\n\nIncluded *text*.\n",
+        "part.md": "## Use it\n\nIncluded *text*.\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    [lesson] = [lesson for lesson in lessons_in(tmp_path) if lesson.chunks[0].source_file == "src/lesson.md"]
+    page = page_of(lesson)
+
+    assert "Included <em>text</em>." in page.html
+    assert "part.md" not in page.html
+    assert page.origin == "file"
+    anchors = [heading.anchor for heading in page.headings if heading.level > 1]
+    assert anchors == (["use-it", "use-it-1"] if config == "book.toml" else ["use-it", "use-it_1"])
+
+
 async def test_a_huge_lesson_leaves_the_loop_free(tmp_path: Path) -> None:
     """A megabyte of signs is shown block by block, and other requests are answered meanwhile."""
     (tmp_path / "lesson.md").write_text("# Big\n\n" + "*a* [b](c) `d`\n\n" * 20_000, encoding="utf-8")

@@ -3,7 +3,7 @@ read, so that a better renderer improves old conversations too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lectern.domain.threads import Json
@@ -11,10 +11,14 @@ from lectern.rendering.answers import AnswerBlock, ClaimSpan, GrowingAnswer, ans
 
 
 def with_html(reply: Json) -> dict[str, Any]:
-    """A reply as it is stored, with its answer and its quoted passages as HTML."""
-    sources = [{**source, "html": passage_html(source["chunk_text"])} for source in reply["sources"]]
-    claims = [_span(number, statement) for number, statement in enumerate(reply["statements"])]
-    html = answer_html(reply["response"], sources=len(sources), claims=[claim for claim in claims if claim is not None])
+    """A reply as it is stored, with its answer and its quoted passages as HTML. What a damaged reply lacks stays
+    away."""
+    response, sources = reply.get("response"), reply.get("sources")
+    if not isinstance(response, str) or not isinstance(sources, list):
+        return dict(reply)
+    sources = [{**source, "html": passage_html(source.get("chunk_text") or "")} for source in sources]
+    claims = [_span(number, statement) for number, statement in enumerate(reply.get("statements") or ())]
+    html = answer_html(response, sources=len(sources), claims=[claim for claim in claims if claim is not None])
     return {**reply, "html": html, "sources": sources}
 
 
@@ -35,9 +39,20 @@ class StreamedBlocks:
         if name == "delta":
             self._text += body["text"]
             return _bodies(self._answer.add(body["text"]))
+        return _bodies(self._answer.judge(*self._claims(name, body)))
+
+    def catch_up(self, events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """The bodies of the `block` events that show what these events, the first of the stream, have added up to."""
+        claims: list[ClaimSpan] = []
+        for name, body in events:
+            self._text += body["text"] if name == "delta" else ""
+            claims += self._claims(name, body)
+        return _bodies(self._answer.catch_up(self._text, claims))
+
+    def _claims(self, name: str, body: Mapping[str, Any]) -> list[ClaimSpan]:
         if name == "verdict" and self._text[body["start"] : body["end"]] == body["text"]:
-            return _bodies(self._answer.judge(ClaimSpan(body["claim"], body["start"], body["end"])))
-        return _bodies(self._answer.rest())
+            return [ClaimSpan(body["claim"], body["start"], body["end"])]
+        return []
 
 
 def _bodies(blocks: Sequence[AnswerBlock]) -> list[dict[str, Any]]:

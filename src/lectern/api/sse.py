@@ -101,16 +101,19 @@ async def live_events(
     `block` events too, always from the first block on."""
     place = run.place_of(last_event_id)
     blocks = StreamedBlocks() if html else None
-    async for number, event in run.follow(0 if html else place):
+    if blocks is not None:  # rendered in threads: a long block takes a while
+        earlier = [sent for event in run.events[:place] if (sent := _name_and_body(event)) is not None]
+        for block in await asyncio.to_thread(blocks.catch_up, earlier):
+            yield frame("block", block, run.id_of(place))
+    async for number, event in run.follow(place):
         if (name_and_body := _name_and_body(event)) is None:
             continue
         name, body = name_and_body
         if blocks is not None:
-            for block in blocks.of(name, body):
-                yield frame("block", block, run.id_of(number))
+            for block in await asyncio.to_thread(blocks.of, name, body):
+                yield frame("block", block, run.id_of(number - 1))  # its own event has not been sent yet
             body = await asyncio.to_thread(with_html, body) if name == "reply" else body
-        if number >= place:
-            yield frame(name, body, run.id_of(number))
+        yield frame(name, body, run.id_of(number))
 
 
 async def stored_events(

@@ -18,13 +18,16 @@ from lectern.rendering.markdown import (
     markdown_parser,
     outside_link,
     render_tokens,
-    without_reserved,
+    without_claim_characters,
 )
 
 MAX_CITED = 100  # numbers that can be markers while the sources are not known yet
-RENDER_STEP = 24  # characters that an open block grows by before it is rendered again, if no line ends
-RENDER_SHARE = 20  # a block longer than 20 steps is rendered again when it has grown by this part of its length
+RENDER_STEP = 24  # characters that an open block grows by before it is rendered again
+RENDER_SHARE = 8  # a block longer than 8 steps is rendered again when the new text is an eighth of it
 _LISTING_START = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t]*(?:`{3,}|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^\n]*\n")
+_PARAGRAPH = re.compile(r"(?:[^\s\-+*\d]|\*\*[^\s*]|\d+[^\d.)])")  # what cannot become an item of a list
+_PARAGRAPH_AFTER_BLOCK = re.compile(rf"\n[ \t]*\n{_PARAGRAPH.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ def answer_html(text: str, *, sources: int, claims: Sequence[ClaimSpan] = ()) ->
 
 def passage_html(text: str) -> str:
     """A quoted passage as HTML."""
-    return _render(without_reserved(text), Context(link=outside_link))
+    return _render(without_claim_characters(text), Context(link=outside_link))
 
 
 def _render(text: str, context: Context) -> str:
@@ -59,7 +62,7 @@ def _parser() -> MarkdownIt:
 
 def _with_claims(text: str, claims: Sequence[ClaimSpan]) -> tuple[str, dict[int, int]]:
     """The text with a mark at the end of each claim, and the claims that are listings by the line of their fence."""
-    text = without_reserved(text)
+    text = without_claim_characters(text)
     listings: dict[int, int] = {}
     pieces: list[str] = []
     place = line = counted = 0
@@ -99,74 +102,128 @@ class AnswerBlock:
 
 @dataclass(slots=True)
 class _Part:
-    """A block's text, where it begins in the answer, and its claims."""
+    """A block's text, where it begins in the answer, and its claims by their numbers."""
 
     start: int
     text: str
-    claims: list[ClaimSpan] = field(default_factory=list)
+    claims: dict[int, ClaimSpan] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class GrowingAnswer:
-    """Renders an answer while it is written. A block is final when the next one has begun; only the last block is
-    rendered again, so the work is about linear in the length of the answer."""
+    """Renders an answer while it is written. A block is final when the next one has begun. Only the last block is
+    rendered again, and only when it has grown by a part of its length, so the work is linear in the length of the
+    answer."""
 
     _closed: list[_Part] = field(default_factory=list)
     _open: str = ""  # the text from the last block on
     _start: int = 0  # of that text in the answer
     _rendered: int = 0  # how much of it was rendered
+    _first_lines: list[int] = field(default_factory=list)  # of the blocks in the rendered text
+    _trusts_ends: bool = True  # whether the open block is rendered at the first sign of its end
 
     def add(self, text: str) -> list[AnswerBlock]:
         """The blocks that changed by this text, as far as it is time to render them."""
         self._open += text
         grown = len(self._open) - self._rendered
-        if grown < max(RENDER_STEP, len(self._open) // RENDER_SHARE) and "\n" not in text:
-            return []
-        return self._render_open()
+        if grown >= max(RENDER_STEP, len(self._open) // RENDER_SHARE):
+            return self._render_open()
+        if self._trusts_ends and self._seems_ended():
+            self._trusts_ends = False  # until a block is closed; else a misleading text would be slow
+            return self._render_open()
+        return []
 
     def rest(self) -> list[AnswerBlock]:
         """The blocks with text that was not rendered yet."""
         return self._render_open() if len(self._open) > self._rendered else []
 
-    def judge(self, claim: ClaimSpan) -> list[AnswerBlock]:
-        """The block with this claim, which now shows where the claim ends."""
+    def judge(self, *claims: ClaimSpan) -> list[AnswerBlock]:
+        """The blocks with these claims, which now show where the claims end, and those with text that was not rendered
+        yet. Nothing is written after the first claim."""
         blocks = self.rest()
-        if self._open:  # nothing is written after the first verdict
-            self._closed.append(_Part(self._start, self._open))
-            self._start, self._open, self._rendered = self._start + len(self._open), "", 0
+        if not claims:
+            return blocks
+        self._close(len(self._first_lines))
+        marked = {index for claim in claims if (index := self._mark(claim)) is not None}
+        return [block for block in blocks if block.index not in marked] + [
+            self._marked_block(index) for index in sorted(marked)
+        ]
+
+    def catch_up(self, text: str, claims: Sequence[ClaimSpan]) -> list[AnswerBlock]:
+        """All blocks of a text that is known already, with these claims, each rendered only as it is now."""
+        self._open += text
+        return self.judge(*claims)
+
+    def _mark(self, claim: ClaimSpan) -> int | None:
+        """Keep a claim. The index of its block, None if nothing changes in it."""
         index = bisect_right(self._closed, claim.start, key=lambda part: part.start) - 1
         if index < 0:
-            return blocks
+            return None
         part = self._closed[index]
         end = min(claim.end - part.start, len(part.text))  # a listing with the markers below it is two blocks
-        part.claims.append(ClaimSpan(claim.number, claim.start - part.start, end))
-        html = answer_html(part.text, sources=MAX_CITED, claims=part.claims)
-        return [*blocks, AnswerBlock(index, html, len(self._closed))]
+        span = ClaimSpan(claim.number, claim.start - part.start, end)
+        if part.claims.get(claim.number) == span:
+            return None
+        part.claims[claim.number] = span
+        return index
+
+    def _marked_block(self, index: int) -> AnswerBlock:
+        part = self._closed[index]
+        html = answer_html(part.text, sources=MAX_CITED, claims=list(part.claims.values()))
+        return AnswerBlock(index, html, len(self._closed))
+
+    def _seems_ended(self) -> bool:
+        """Whether the new text looks as if another block followed the open one."""
+        seen = len(self._open[: self._rendered].rstrip())
+        last_line = max(self._open.rfind("\n", 0, seen), 0)
+        fence = _FENCE.match(self._open)
+        end = _PARAGRAPH_AFTER_BLOCK if fence is None else _fence_end(fence[1])
+        return end.search(self._open, last_line) is not None
 
     def _render_open(self) -> list[AnswerBlock]:
         parser, context = _parser(), Context(sources=MAX_CITED, link=outside_link)
         env = {"context": context, "sources": MAX_CITED, "known_sources": MAX_CITED}  # the blocks before are not read
-        groups = _top_level(parser.parse(without_reserved(self._open), env))
+        groups = _top_level(parser.parse(without_claim_characters(self._open), env))
         first, count = len(self._closed), len(self._closed) + len(groups)
         blocks = [
             AnswerBlock(first + number, render_tokens(parser, group, context), count)
             for number, group in enumerate(groups)
         ]
-        self._close([(group[0].map or [0])[0] for group in groups])
         self._rendered = len(self._open)
+        self._first_lines = [(group[0].map or [0])[0] if number else 0 for number, group in enumerate(groups)]
+        self._close(len(groups) - (1 if self._last_has_begun() else 2))
         return blocks
 
-    def _close(self, first_lines: Sequence[int]) -> None:
-        """Close all blocks but the last one, if its first line has ended: a line that is being written may turn into
-        something else (`* **` is a rule, then the beginning of an item)."""
-        if len(first_lines) < 2 or "\n" not in self._open.split("\n", first_lines[-1])[-1]:  # noqa: PLR2004  # one block stays open
+    def _last_has_begun(self) -> bool:
+        """Whether the last block will stay a block of its own. A line that is being written may turn into something
+        else: `* **` is a rule, then the beginning of an item."""
+        lines = self._open.split("\n")
+        line = self._first_lines[-1] if self._first_lines else 0
+        after_blank = line > 0 and not lines[line - 1].strip()
+        return line + 1 < len(lines) or (after_blank and _PARAGRAPH.match(lines[line]) is not None)
+
+    def _close(self, count: int) -> None:
+        """Close the first `count` blocks of the rendered text."""
+        if count < 1:
             return
         lines = self._open.split("\n")
-        for line, next_line in pairwise([0, *first_lines[1:]]):
-            part = "\n".join([*lines[line:next_line], ""])
+        for line, next_line in pairwise([*self._first_lines, len(lines)][: count + 1]):
+            part = "\n".join(lines[line:next_line]) + ("\n" if next_line < len(lines) else "")
             self._closed.append(_Part(self._start, part))
             self._start += len(part)
-        self._open = "\n".join(lines[first_lines[-1] :])
+            self._open = self._open[len(part) :]
+        left = self._first_lines[count:]
+        self._first_lines = [line - left[0] for line in left]
+        self._rendered, self._trusts_ends = len(self._open), True
+
+
+@lru_cache(maxsize=8)
+def _fence_end(fence: str) -> re.Pattern[str]:
+    """The end of a listing and the beginning of what follows it."""
+    return re.compile(
+        rf"\n {{0,3}}{fence[0]}{{{len(fence)},}}[ \t]*\n"
+        rf"(?:(?:[ \t]*\n)+{_PARAGRAPH.pattern}|(?:[ \t]*\n)*[ \t]*[^\s][^\n]*\n)"
+    )
 
 
 def _top_level(tokens: Sequence[Token]) -> list[list[Token]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lectern.domain.books import Site
 from lectern.reading.blocks import cleaned_text
-from lectern.rendering.elements import BLOCK_MARK, Element, MarkedText, margin_of, without_reserved
+from lectern.rendering.elements import BLOCK_MARK, Element, MarkedText, margin_of, without_mark_characters
 from lectern.rendering.tags import mark_tags
 
 MAX_DIRECTIVE = 1_000  # characters of a line that opens a box
@@ -33,7 +33,7 @@ _SIGNS = {"docusaurus": ":", "plain": ":", "mkdocs": "/", "mdbook": ""}
 
 def readable(body: str, *, site: Site, mdx: bool) -> tuple[MarkedText, bool]:
     """The body of a lesson with marks, and whether it is MDX, in which indented lines are no code."""
-    cleaned, mdx = cleaned_text(without_reserved(body), mdx=mdx, signs=False)
+    cleaned, mdx = cleaned_text(without_mark_characters(body), mdx=mdx, signs=False)
     marked = mark_tags(cleaned)
     if mdx:
         _outdent_components(marked)

@@ -85,7 +85,7 @@ class MarkedText:
         return len(self.elements) - 1
 
 
-def without_reserved(text: str) -> str:
+def without_mark_characters(text: str) -> str:
     """The text without the characters that marks consist of, of the same length."""
     return _RESERVED.sub("\N{REPLACEMENT CHARACTER}", text)
 

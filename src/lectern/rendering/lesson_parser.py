@@ -17,7 +17,7 @@ from lectern.domain.books import Site
 from lectern.rendering import elements
 from lectern.rendering.code import language_of
 from lectern.rendering.diagrams import diagram_html
-from lectern.rendering.markdown import Context, HtmlRenderer, markdown_parser
+from lectern.rendering.markdown import HtmlRenderer, context_of, markdown_parser
 
 _DIAGRAM_LANGUAGES = frozenset({"mermaid", "plantuml", "dot", "graphviz"})
 _WITH_DEFINITIONS = frozenset({"mkdocs", "mdbook"})
@@ -46,13 +46,13 @@ class LessonRenderer(HtmlRenderer):
         """A listing, or a diagram as text."""
         language = language_of(tokens[idx].info)
         if language in _DIAGRAM_LANGUAGES:
-            return diagram_html(language, tokens[idx].content, self._lines(tokens[idx], _context(env)))
+            return diagram_html(language, tokens[idx].content, self._lines(tokens[idx], context_of(env)))
         return super().fence(tokens, idx, options, env)
 
     def math_block(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: EnvType) -> str:
         """A formula of its own, with its lines."""
         formula = super().math_block(tokens, idx, _options, _env)
-        return f"<div{self._lines(tokens[idx], _context(_env))}>{formula}</div>\n"
+        return f"<div{self._lines(tokens[idx], context_of(_env))}>{formula}</div>\n"
 
     def plain(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """Text without any Markdown."""
@@ -63,11 +63,6 @@ class LessonRenderer(HtmlRenderer):
         number, repeat = tokens[idx].meta["id"] + 1, tokens[idx].meta.get("subId", 0)
         name = f"fnref{number}" + (f"-{repeat}" if repeat else "")
         return f'<sup class="footnote-ref" id="{name}"><a href="#fn{number}">{number}</a></sup>'
-
-
-def _context(env: EnvType) -> Context:
-    context = env.get("context")
-    return context if isinstance(context, Context) else Context()
 
 
 def _move_footnotes(state: StateCore) -> None:

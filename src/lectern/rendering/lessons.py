@@ -1,12 +1,13 @@
 """The page of a lesson: its source as HTML, with the anchors of the site and the line numbers of the file.
 
-A lesson is rendered from its file if that is still the file that was indexed, else from the indexed chunks. Rendering
-takes time that is linear in the size, runs in a thread, and its last results are kept."""
+A lesson is rendered from its file if that is still the file that was indexed and includes no other, else from the
+indexed chunks. Rendering takes time that is linear in the size, runs in a thread, and its last results are kept."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ KEPT_PAGES = 16
 MAX_KEPT = 500_000  # characters of a page that is kept
 AT_ONCE = 2  # lessons that are rendered at the same time
 
-Origin = Literal["file", "index"]
+Origin = Literal["file", "index"]  # "file": the lesson's file is still the one that was indexed
 log = structlog.get_logger()
 
 
@@ -58,6 +59,7 @@ class LessonPage:
     origin: Origin
     html: str
     headings: tuple[PageHeading, ...]
+    images: tuple[tuple[str, str | None], ...]  # as the lesson names them, and their files in the book's folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +84,11 @@ class LessonPages:
         async with self._turns:
             raw = await asyncio.to_thread(indexed_file, lesson)
             key = _key(lesson, "index" if raw is None else "file")
-            if key in self._kept:
+            kept = self._kept.get(key)
+            if kept is not None and await asyncio.to_thread(_has_its_images, lesson, kept):
+                self._kept[key] = kept
                 self._kept.move_to_end(key)
-                return self._kept[key]
+                return kept
             page = await asyncio.to_thread(render_lesson, lesson, raw)
         if len(page.html) <= MAX_KEPT:
             self._kept[key] = page
@@ -94,11 +98,18 @@ class LessonPages:
 
 
 def _key(lesson: LessonInBook, origin: Origin) -> tuple[str, ...]:
-    """What a page depends on: the lesson's bytes, how they were cut, and the lessons that it can link to."""
+    """What a page depends on, apart from its images: the lesson's bytes, how they were cut, the site, and the lessons
+    that it can link to."""
     first = lesson.chunks[0]
     entries = [f"{entry.parent_doc_id} {entry.source_file} {entry.url}" for entry in lessons_of(lesson.outline)]
     around = hashlib.sha256("\n".join([*entries, *(chunk.id for chunk in lesson.chunks)]).encode()).hexdigest()
-    return first.book_id, first.parent_doc_id, first.source_file_hash, origin, around
+    return first.book_id, first.parent_doc_id, first.source_file_hash, origin, lesson.manifest.site, around
+
+
+def _has_its_images(lesson: LessonInBook, page: LessonPage) -> bool:
+    """Whether the images of a page are where they were when it was rendered, and those that were missing still are."""
+    links = _links(lesson)
+    return all(links.image(target) == file for target, file in page.images)
 
 
 def lessons_of(outline: Outline) -> list[OutlineLesson]:
@@ -119,13 +130,14 @@ def indexed_file(lesson: LessonInBook) -> bytes | None:
 
 
 def render_lesson(lesson: LessonInBook, raw: bytes | None) -> LessonPage:
-    """The page of a lesson, from the bytes of its file or from its chunks."""
-    if raw is not None:
+    """The page of a lesson, from the bytes of its file or from its chunks. Only the chunks have what a lesson includes
+    from other files."""
+    if raw is not None and not any(chunk.included for chunk in lesson.chunks):
         try:
             return _from_file(lesson, raw)
         except Unreadable:
-            pass  # the limits were changed since it was indexed
-    return _from_chunks(lesson)
+            raw = None  # the limits were changed since it was indexed
+    return _from_chunks(lesson, "index" if raw is None else "file")
 
 
 def _from_file(lesson: LessonInBook, raw: bytes) -> LessonPage:
@@ -135,24 +147,30 @@ def _from_file(lesson: LessonInBook, raw: bytes) -> LessonPage:
     body = read_body(source.body, mdx=text.mdx)
     headings = _headings(body, lesson.manifest)
     names = {block.start: heading.anchor for block, heading in headings}
-    html = _rendered(text, body, names, lesson)
-    return LessonPage(origin="file", html=html, headings=tuple(heading for _, heading in headings if heading.title))
+    links = _links(lesson)
+    return LessonPage(
+        origin="file",
+        html=_rendered(text, body, names, links),
+        headings=tuple(heading for _, heading in headings if heading.title),
+        images=links.images,
+    )
 
 
-def _from_chunks(lesson: LessonInBook) -> LessonPage:
+def _from_chunks(lesson: LessonInBook, origin: Origin) -> LessonPage:
     pages: list[str] = []
     headings: list[PageHeading] = []
+    links = _links(lesson)
     for chunk in lesson.chunks:
         text = _Text(chunk.text, chunk.line_start, chunk.line_end, mdx=chunk.source_file.lower().endswith(".mdx"))
         body = read_body(chunk.text, mdx=text.mdx)
         names = _chunk_anchors(chunk, body)
-        pages.append(_rendered(text, body, names, lesson))
+        pages.append(_rendered(text, body, names, links))
         headings += [
             PageHeading(level=block.level, title=title, anchor=names.get(block.start, ""))
             for block in body.blocks
             if block.kind == "heading" and block.level and (title := heading_text(block.title))
         ]
-    return LessonPage(origin="index", html="".join(pages), headings=tuple(headings))
+    return LessonPage(origin=origin, html="".join(pages), headings=tuple(headings), images=links.images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,25 +214,24 @@ def _anchor_of(url: str) -> str:
     return unquote(url.partition("#")[2])
 
 
-def _rendered(text: _Text, body: Body, names: Mapping[int, str], lesson: LessonInBook) -> str:
+def _rendered(text: _Text, body: Body, names: Mapping[int, str], links: LessonLinks) -> str:
     if len(text.text) > MAX_RENDERED or text.text.count("\n") > MAX_LINES:
         return _block_by_block(text, body, names)
     try:
-        return _markdown_html(text, names, lesson)
+        return _markdown_html(text, names, links)
     except Exception:  # a fault of a library may not cost the reader the lesson
-        log.exception("the lesson is shown without Markdown", source_file=lesson.chunks[0].source_file)
+        log.exception("the lesson is shown without Markdown", source_file=links.lesson.source_file)
         return _block_by_block(text, body, names)
 
 
-def _markdown_html(text: _Text, names: Mapping[int, str], lesson: LessonInBook) -> str:
-    site = lesson.manifest.site
+def _markdown_html(text: _Text, names: Mapping[int, str], links: LessonLinks) -> str:
+    site = links.site
     marked, mdx = readable(text.text, site=site, mdx=text.mdx)
     parser = lesson_parser(site, mdx=mdx)
     env = {"anchors": names, "attribute_lists": site == "mkdocs"}
     tokens = parse(parser, marked, env)
     if text.last_line is not None:
         _set_lines(tokens, text.last_line - text.first_line + 1)
-    links = _links(lesson)
     context = Context(first_line=text.first_line, lines=True, link=links.link, image=links.image)
     return without_marks(render_tokens(parser, tokens, context))
 
@@ -237,7 +254,7 @@ def _links(lesson: LessonInBook) -> LessonLinks:
         chunk_count=len(lesson.chunks),
     )
     entry = next((entry for entry in lessons if entry.parent_doc_id == first.parent_doc_id), unlisted)
-    has_file = None if folder is None else lambda path: (folder / path).is_file()
+    has_file = None if folder is None else lambda path: os.path.isfile(folder / path)  # noqa: PTH113  # never raises
     return LessonLinks(first.book_id, lesson.manifest.site, entry, lessons, has_file)
 
 

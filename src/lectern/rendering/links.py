@@ -93,6 +93,11 @@ class LessonLinks:
             self._images[target] = self._image(target)
         return self._images[target]
 
+    @property
+    def images(self) -> tuple[tuple[str, str | None], ...]:
+        """The images that were asked for, and what they are."""
+        return tuple(self._images.items())
+
     def _image(self, target: str) -> str | None:
         target = target.removeprefix("pathname://")
         try:

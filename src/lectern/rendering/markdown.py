@@ -13,7 +13,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from lectern.rendering.code import language_of, listing_html
+from lectern.rendering.code import listing_html
 from lectern.rendering.maths import formula_html
 from lectern.rendering.sanitise import sanitised
 from lectern.text.page_markdown import FORMULAS, page_parser
@@ -22,13 +22,11 @@ CLAIM_SIGN = "\U00010a7f"  # a punctuation mark of an ancient script: Markdown's
 CLAIM_BASE = 0xF0000  # private characters that count claims
 _CLAIM = re.compile(f"{CLAIM_SIGN}([{chr(CLAIM_BASE)}-{chr(0xFFFFD)}]){CLAIM_SIGN}")
 _RESERVED = re.compile(f"[{CLAIM_SIGN}{chr(CLAIM_BASE)}-{chr(0xFFFFD)}]")
-_DIAGRAM_LANGUAGES = frozenset({"mermaid", "plantuml", "dot", "graphviz"})
 
 LinkTarget = Mapping[str, str]  # attributes of a link
-Diagram = Callable[[str, str], str]  # language and source -> HTML
 
 
-def without_reserved(text: str) -> str:
+def without_claim_characters(text: str) -> str:
     """The text without the characters that stand for claims, of the same length."""
     return _RESERVED.sub("\N{REPLACEMENT CHARACTER}", text)
 
@@ -46,10 +44,8 @@ class Context:
     listing_claims: Mapping[int, int] = field(default_factory=dict)  # line of a fence -> number of its claim
     first_line: int = 1  # of the text in its file
     lines: bool = False  # whether blocks carry their lines
-    anchors: Sequence[str] = ()  # of the headings, in order
     link: Callable[[str], LinkTarget | None] = lambda _target: None  # attributes of a link; None shows its text alone
     image: Callable[[str], str | None] = lambda _target: None  # the book's own file; None shows the description alone
-    diagram: Diagram | None = None
 
 
 def outside_link(target: str) -> LinkTarget | None:
@@ -73,7 +69,8 @@ def render_tokens(parser: MarkdownIt, tokens: Sequence[Token], context: Context)
     return sanitised(str(parser.renderer.render(tokens, parser.options, {"context": context})))
 
 
-def _context(env: EnvType) -> Context:
+def context_of(env: EnvType) -> Context:
+    """What the elements of the text that is rendered depend on."""
     context = env.get("context")
     return context if isinstance(context, Context) else Context()
 
@@ -95,18 +92,15 @@ class HtmlRenderer(RendererHTML):
         return f"<code>{escape(_unmarked(tokens[idx].content))}</code>"
 
     def fence(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, env: EnvType) -> str:
-        """A listing, or a diagram."""
-        token, context = tokens[idx], _context(env)
-        code, language = _unmarked(token.content), language_of(token.info)
-        if language in _DIAGRAM_LANGUAGES and context.diagram is not None:
-            return context.diagram(language, code)
+        """A listing."""
+        token, context = tokens[idx], context_of(env)
         claim = context.listing_claims.get(token.map[0]) if token.map else None
         attributes = "" if claim is None else f' data-claim="{claim}"'
-        return listing_html(code, token.info, attributes + self._lines(token, context))
+        return listing_html(_unmarked(token.content), token.info, attributes + self._lines(token, context))
 
     def code_block(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, env: EnvType) -> str:
         """An indented listing."""
-        return listing_html(_unmarked(tokens[idx].content), "", self._lines(tokens[idx], _context(env)))
+        return listing_html(_unmarked(tokens[idx].content), "", self._lines(tokens[idx], context_of(env)))
 
     def math_inline(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: EnvType) -> str:
         """A formula in a sentence."""
@@ -124,7 +118,7 @@ class HtmlRenderer(RendererHTML):
 
     def table_open(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, env: EnvType) -> str:
         """A table in a box that scrolls."""
-        return f'<div class="table" tabindex="0"{self._lines(tokens[idx], _context(env))}><table>'
+        return f'<div class="table" tabindex="0"{self._lines(tokens[idx], context_of(env))}><table>'
 
     def table_close(self, _tokens: Sequence[Token], _idx: int, _options: OptionsDict, _env: EnvType) -> str:
         """The end of a table and of its box."""
@@ -135,7 +129,7 @@ class HtmlRenderer(RendererHTML):
         token = tokens[idx]
         description = _unmarked(self.renderInlineAsText(token.children, options, env))
         source = str(token.attrs.get("src", ""))
-        if (file := _context(env).image(source)) is not None:
+        if (file := context_of(env).image(source)) is not None:
             return f'<img data-file="{escape(file)}" alt="{escape(description)}">'
         if (link := outside_link(source)) is not None:
             return f'<a class="remote-image"{_attributes(link)}>{escape(description or source)}</a>'
@@ -143,7 +137,7 @@ class HtmlRenderer(RendererHTML):
 
     def link_open(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, env: EnvType) -> str:
         """A link, where it may lead somewhere."""
-        target = _context(env).link(str(tokens[idx].attrs.get("href", "")))
+        target = context_of(env).link(str(tokens[idx].attrs.get("href", "")))
         return "<span>" if target is None else f"<a{_attributes(target)}>"
 
     def link_close(self, tokens: Sequence[Token], idx: int, _options: OptionsDict, env: EnvType) -> str:
@@ -152,14 +146,14 @@ class HtmlRenderer(RendererHTML):
         for token in reversed(tokens[:idx]):
             depth += {"link_close": 1, "link_open": -1}.get(token.type, 0)
             if not depth:
-                return "</span>" if _context(env).link(str(token.attrs.get("href", ""))) is None else "</a>"
+                return "</span>" if context_of(env).link(str(token.attrs.get("href", ""))) is None else "</a>"
         return ""
 
     def renderToken(  # noqa: N802  # markdown-it's name
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
         """Any other element, with its lines where they are wanted."""
-        token, context = tokens[idx], _context(env)
+        token, context = tokens[idx], context_of(env)
         if context.lines and token.block and token.nesting >= 0 and token.map and not token.hidden:
             token.attrSet("data-lines", _line_range(token, context))
         style = token.attrs.pop("style", None)  # a column's alignment
