@@ -19,6 +19,11 @@ from tests.books import Author
 from tests.crash.test_kills import in_child
 
 FOUND, REFUSED = 7, 8  # exit statuses of a child: the doctor found something, or an error said what to do
+ARCHIVED = "INSERT INTO archived_turns VALUES (9, 1, 'r', 0, 's',"  # then reply, look_ups and transcript
+THREAD = (
+    "INSERT INTO conversation_threads (owner, thread_id, book_id, title, created_at, updated_at, turn_count, last_seq, "
+    "archived, version, metadata, filters) VALUES ('o', 't', 'b', 't', 'm', 'm', 0, 0, 0, 1,"
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +92,15 @@ def _hurt(file: Path, chance: random.Random) -> str:
         ("UPDATE lessons SET chunk_ids = 'x'", "chunk_ids that cannot be read"),
         ("INSERT INTO turns VALUES (9, 1, 'r', 0, 's', '{}', 'x', '{}')", "refer to no row of conversation_threads"),
         ("INSERT INTO turns VALUES (9, 1, 'r', 0, 's', '{}', 'x', '{}')", "look_ups that cannot be read"),
+        (
+            "INSERT INTO turns VALUES (9, 1, 'r', 0, 's', '{}', '{}', 'x')",
+            "turns have a transcript that cannot be read",
+        ),
+        (f"{ARCHIVED} 'x', '{{}}', '{{}}')", "archived_turns have a reply that cannot be read"),
+        (f"{ARCHIVED} '{{}}', 'x', '{{}}')", "archived_turns have a look_ups that cannot be read"),
+        (f"{ARCHIVED} '{{}}', '{{}}', 'x')", "archived_turns have a transcript that cannot be read"),
+        (f"{THREAD} 'x', '{{}}')", "conversation_threads have a metadata that cannot be read"),
+        (f"{THREAD} '{{}}', 'x')", "conversation_threads have a filters that cannot be read"),
     ],
 )
 async def test_rows_that_cannot_be_right_are_found(

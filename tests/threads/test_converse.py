@@ -11,10 +11,21 @@ from typing import Any
 
 import pytest
 
+from lectern.app import command_handlers
+from lectern.app.commands import ExportThread
 from lectern.app.lectern import Lectern
 from lectern.conversations.runs import Failed, Runs
 from lectern.conversations.turns import TurnBegun, TurnRequest, TurnStored
-from lectern.domain.errors import BadInput, Cancelled, Conflict, LecternError, Overloaded, ProviderError, UnknownBook
+from lectern.domain.errors import (
+    BadInput,
+    Cancelled,
+    Conflict,
+    LecternError,
+    Overloaded,
+    ProviderError,
+    UnknownBook,
+    UnknownThread,
+)
 from lectern.domain.replies import Answer
 from lectern.domain.threads import LOCAL_OWNER, Json
 from lectern.store.database import open_database
@@ -292,6 +303,16 @@ async def test_an_ephemeral_conversation_leaves_nothing(lectern: Lectern) -> Non
     assert await lectern.app.conversations.threads.head(LOCAL_OWNER, thread_id) is None
     stored_bytes = b"".join(file.read_bytes() for file in lectern.app.home.path.glob("lectern.db*"))
     assert b"canarywort" not in stored_bytes
+
+
+async def test_an_export_knows_an_id_however_it_is_spelled(lectern: Lectern) -> None:
+    """In capitals too, as over HTTP; what is no id is an unknown thread."""
+    thread_id = str(uuid.uuid4())
+    await say(lectern, thread_id=thread_id)
+
+    assert len([line async for line in command_handlers.run(ExportThread(thread_id=thread_id.upper()), lectern)]) == 1
+    with pytest.raises(UnknownThread):
+        await anext(command_handlers.run(ExportThread(thread_id="mine"), lectern))
 
 
 async def test_python_asks_and_reads_its_own_threads(lectern: Lectern) -> None:

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from lectern.app.threads import OwnThreads
 from lectern.conversations.export import as_markdown
 from lectern.domain.errors import BadInput, Busy, Conflict, UnknownThread
 from lectern.domain.replies import Exchange, LookUp
@@ -540,3 +541,41 @@ async def test_a_query_that_cannot_be_searched_is_refused(store: Store, query: s
     """Too long, or with signs that a database cannot have."""
     with pytest.raises(BadInput):
         await store.threads.heads(FIRST_OWNER, limit=5, query=query)
+
+
+@pytest.mark.parametrize("book", ["\0", "\ud800"])
+async def test_a_book_that_no_database_can_name_is_refused(store: Store, book: str) -> None:
+    """With the name of the field, before the database sees it."""
+    with pytest.raises(BadInput) as refused:
+        await store.threads.heads(FIRST_OWNER, limit=5, book_id=book)
+
+    assert refused.value.field == "book_id"
+
+
+@pytest.mark.parametrize("thread_id", ["mine", "../books", "\0", "", "00000000-0000-1000-8000-000000000000"])
+async def test_what_is_no_id_is_an_unknown_thread(store: Store, thread_id: str) -> None:
+    """Whatever is done with it, and on PostgreSQL too, which has a type for ids."""
+    own = OwnThreads(store.threads, FIRST_OWNER)
+    for deed in (
+        own.read(thread_id),
+        own.turns(thread_id),
+        own.conversation(thread_id),
+        own.edit(thread_id, ThreadEdit(title="New")),
+        own.rate(thread_id, 1, "up"),
+        own.delete(thread_id),
+    ):
+        with pytest.raises(UnknownThread, match="there is no thread"):
+            await deed
+
+
+async def test_an_id_is_known_however_it_is_spelled(store: Store) -> None:
+    """In capitals too, as over HTTP; deleting such a thread forgets its runs."""
+    thread_id = new_id()
+    await store.say(FIRST_OWNER, thread_id, "What is URDF?")
+    own = OwnThreads(store.threads, FIRST_OWNER)
+
+    assert len(await own.turns(thread_id.upper())) == 1
+    await own.delete(thread_id.upper())
+    assert (await own.list()).heads == ()
+    async with store.engine.connect() as connection:
+        assert (await connection.execute(select(turn_log))).all() == []

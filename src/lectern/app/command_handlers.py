@@ -406,14 +406,16 @@ async def _list_threads(lectern: Lectern, command: commands.ListThreads) -> Asyn
 
 @_handles(commands.ExportThread)
 async def _export_thread(lectern: Lectern, command: commands.ExportThread) -> AsyncIterator[Line]:
+    from lectern.app.threads import possible_id
     from lectern.conversations.export import as_markdown
     from lectern.domain.threads import LOCAL_OWNER
     from lectern.schemas.threads import ExportOut
 
+    thread_id = possible_id(command.thread_id)
     runs = await lectern.app.ephemeral_runs() if command.ephemeral else lectern.app.runs
     store = runs.conversations.threads
-    thread = await store.thread(LOCAL_OWNER, command.thread_id, limit=None)
-    turns = await store.turns(LOCAL_OWNER, command.thread_id)
+    thread = await store.thread(LOCAL_OWNER, thread_id, limit=None)
+    turns = await store.turns(LOCAL_OWNER, thread_id)
     if command.format == "markdown":
         yield {"text": as_markdown(thread.head, turns)}
     else:

@@ -30,6 +30,7 @@ from lectern.app.collections import OpenCollections
 from lectern.app.home import Home
 from lectern.app.settings import Settings
 from lectern.confidence.answerability import Answerability
+from lectern.domain.chunks import model_of
 from lectern.domain.errors import ConfigError
 from lectern.domain.extras import import_extra
 from lectern.grounding.judge import LocalJudge
@@ -82,8 +83,8 @@ class PartFactory:
         name = self.settings.embedder
         models = {"openai": self.settings.openai_embedding_model, "cohere": self.settings.cohere_model}
         model = models.get(name, "")
-        stem = f"{name}/{model}/"
-        known = (int(indexed.removeprefix(stem)) for indexed in fingerprints if indexed.startswith(stem))
+        same = (indexed for indexed in fingerprints if indexed.startswith(f"{name}/") and model_of(indexed) == model)
+        known = (int(indexed.rpartition("/")[2]) for indexed in same)
         embedder = self._embedder(name, model, next(known, None))
         if not isinstance(embedder, LocalEmbedder):
             await embedder.ask_dimensions()

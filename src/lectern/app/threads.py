@@ -21,6 +21,7 @@ from lectern.conversations.turns import (
     converse,
 )
 from lectern.domain.conversation import Conversation, conversation_of
+from lectern.domain.errors import BadInput, UnknownThread
 from lectern.domain.replies import Reply, ReplyEvent
 from lectern.domain.scope import Scope
 from lectern.domain.threads import (
@@ -98,6 +99,15 @@ def render(reply: Reply, book_id: str, thread_id: str) -> Json:
     return ChatResponse.of(reply, book_id=book_id, session_id=thread_id).model_dump(mode="json")
 
 
+def possible_id(thread_id: str) -> str:
+    """A thread's id as it is stored. One that no thread can have is an unknown thread, as over HTTP: PostgreSQL would
+    not take it for an id."""
+    try:
+        return checked_id(thread_id)
+    except BadInput:
+        raise UnknownThread(f"there is no thread {thread_id!r}", field="thread_id") from None
+
+
 @dataclass(frozen=True, slots=True)
 class OwnThreads:
     """One owner's conversations; from Python and the terminal, those of the local owner."""
@@ -114,20 +124,20 @@ class OwnThreads:
 
     async def read(self, thread_id: str, *, before: int | None = None) -> Thread:
         """A thread with its last 50 messages, or those before a `seq`."""
-        return await self.store.thread(self.owner, thread_id, before=before)
+        return await self.store.thread(self.owner, possible_id(thread_id), before=before)
 
     async def turns(self, thread_id: str) -> tuple[Turn, ...]:
         """Every turn of a conversation, each with its reply as it was shown."""
-        return await self.store.turns(self.owner, thread_id)
+        return await self.store.turns(self.owner, possible_id(thread_id))
 
     async def conversation(self, thread_id: str) -> Conversation:
         """A whole conversation as messages, with the instructions and the tool calls."""
-        head = (await self.store.thread(self.owner, thread_id)).head
+        head = (await self.store.thread(self.owner, possible_id(thread_id))).head
         return conversation_of(head, await self.turns(thread_id))
 
     async def edit(self, thread_id: str, change: ThreadEdit) -> ThreadHead:
         """Change the title or metadata of a conversation."""
-        return await self.store.edit(self.owner, thread_id, change)
+        return await self.store.edit(self.owner, possible_id(thread_id), change)
 
     async def rate(
         self,
@@ -140,8 +150,8 @@ class OwnThreads:
     ) -> None:
         """Store the feedback on a turn, by its number, instead of an earlier one; None takes it back."""
         feedback = None if rating is None else Feedback(rating=rating, reason=reason, comment=comment)
-        await self.store.rate(self.owner, thread_id, turn, feedback)
+        await self.store.rate(self.owner, possible_id(thread_id), turn, feedback)
 
     async def delete(self, thread_id: str) -> None:
         """Delete a conversation and everything that belongs to it."""
-        await self.store.delete(self.owner, thread_id)
+        await self.store.delete(self.owner, possible_id(thread_id))

@@ -100,10 +100,6 @@ class Chunk:
         marks = [mark for mark in self.sections if mark.at <= place]
         return marks[-1] if marks else None
 
-    def included_at(self, place: int) -> IncludedLines | None:
-        """What is included at a position in the text."""
-        return next((part for part in self.included if part.at <= place < max(part.end, part.at + 1)), None)
-
 
 def model_of(fingerprint: str) -> str:
     """The model in an embedder's fingerprint, `provider/model/dimensions`; the model's name may have slashes."""

@@ -33,23 +33,23 @@ _OBJECT_TAGS = (
 _TOML_LINE = re.compile(r"\(at line (\d+), column \d+\)")  # Python 3.11 gives the line only in the message
 
 
-def composed(text: str, first_line: int = 1, *, tags: bool = False) -> yaml.Node | None:
-    """The root node of a document. `first_line` is the line of the file on which the text begins, for messages. `tags`
-    accepts object tags, which mkdocs.yml often has: nothing is built from them here. In front matter they are
-    hostile."""
+def composed(text: str, first_line: int = 1, *, tags: bool = False, called: str = "the file") -> yaml.Node | None:
+    """The root node of a document. `first_line` is the line of the file on which the text begins, and `called` what
+    the text is, for messages. `tags` accepts object tags, which mkdocs.yml often has: nothing is built from them here.
+    In front matter they are hostile."""
     if _SUSPICIOUS.search(text) or text.count("[") + text.count("{") > MAX_DEPTH:
-        _inspect(text, first_line, tags=tags)
+        _inspect(text, first_line, tags=tags, called=called)
     loader = yaml.CSafeLoader(text)
     try:
         node: yaml.Node | None = loader.get_single_node()
     finally:
         loader.dispose()
     if node is not None and "*" in text and _alias_nodes(node) > MAX_ALIAS_NODES:
-        raise Unreadable("the front matter's aliases (*name) multiply or never end; write the values out", first_line)
+        raise Unreadable(f"{called}'s aliases (*name) multiply or never end; write the values out", first_line)
     return node
 
 
-def _inspect(text: str, first_line: int, *, tags: bool) -> None:
+def _inspect(text: str, first_line: int, *, tags: bool, called: str) -> None:
     """Refuse deep nesting and object tags. The event stream needs no recursion for a deep text."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
@@ -57,12 +57,12 @@ def _inspect(text: str, first_line: int, *, tags: bool) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise Unreadable(f"the front matter is nested deeper than {MAX_DEPTH} levels; make it flat", line)
+                raise Unreadable(f"{called} is nested deeper than {MAX_DEPTH} levels; make it flat", line)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         tag = getattr(event, "tag", None)
         if not tags and isinstance(tag, str) and tag.startswith(_OBJECT_TAGS):
-            raise Unreadable(f"the front matter's tag {tag[:60]!r} would build an object; remove the tag", line)
+            raise Unreadable(f"{called}'s tag {tag[:60]!r} would build an object; remove the tag", line)
 
 
 def _alias_nodes(root: yaml.Node) -> float:
@@ -123,8 +123,6 @@ def yaml_settings(text: str, *, tags: bool = False) -> dict[str, yaml.Node]:
         mark = getattr(exc, "problem_mark", None) or getattr(exc, "context_mark", None)
         line = min(mark.line, text.rstrip().count("\n")) + 1 if mark else None  # not beyond the last line
         raise _broken("YAML", getattr(exc, "problem", None), line) from None
-    except Unreadable as exc:
-        raise Unreadable(exc.message.replace("the front matter", "the file"), exc.line) from None
     if root is not None and not isinstance(root, yaml.MappingNode):
         raise _shapeless("name: value")
     return {name: value for name, value, _ in pairs(root)}

@@ -62,6 +62,7 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 MAX_RANGES = 50
 MAX_FOUND = 20_000  # directives of one kind on a page
 MAX_HEADING = 1000  # characters
+TOO_LARGE = "the page would become larger than a lesson may be; split the page"
 LANGUAGES = {
     "bash": "bash", "c": "c", "cpp": "cpp", "cs": "csharp", "css": "css", "go": "go", "html": "html", "java": "java",
     "js": "js", "json": "json", "jsx": "jsx", "kt": "kotlin", "php": "php", "py": "python", "rb": "ruby", "rs": "rust",
@@ -260,8 +261,9 @@ def _ranges(text: str) -> tuple[Range, ...]:
     return tuple(lines for part in text.split(",")[:MAX_RANGES] if (lines := _colon_range(part)))
 
 
-def selected(lines: list[str], target: Target, syntax: Syntax) -> list[NumberedLine]:
-    """The lines of a file that a directive shows. Raises Unreadable if there are none such."""
+def selected(lines: list[str], target: Target, syntax: Syntax, limit: int) -> list[NumberedLine]:
+    """The lines of a file that a directive shows. Raises Unreadable if there are none such, or if ranges, which may
+    overlap, name more than `limit` lines."""
     if target.section and syntax == "wiki":
         return (
             _block(lines, target.section) if target.section.startswith("^") else _under_heading(lines, target.section)
@@ -271,13 +273,13 @@ def selected(lines: list[str], target: Target, syntax: Syntax) -> list[NumberedL
     if not target.ranges:
         marked = syntax == "snippets"
         return [(number, line) for number, line in enumerate(lines, 1) if not (marked and _SNIPPET_MARK.search(line))]
-    out: list[NumberedLine] = []
-    for first, last in target.ranges:
-        end = len(lines) if last is None else min(last, len(lines))
-        out += [(number, lines[number - 1]) for number in range(max(first, 1), end + 1)]
-    if not out:
+    ends = [len(lines) if last is None else min(last, len(lines)) for _, last in target.ranges]
+    spans = [range(max(first, 1), end + 1) for (first, _), end in zip(target.ranges, ends, strict=True)]
+    if not any(spans):
         raise Unreadable(f"it has only {len(lines)} lines; mend the numbers of the lines")
-    return out
+    if sum(map(len, spans)) > limit:
+        raise Unreadable(TOO_LARGE)
+    return [(number, lines[number - 1]) for span in spans for number in span]
 
 
 def _section(lines: list[str], name: str, syntax: Syntax) -> list[NumberedLine]:

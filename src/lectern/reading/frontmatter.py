@@ -133,7 +133,7 @@ def open_front_matter(file: str, text: str, limit: int) -> Opened:
 
 def _read(file: str, inside: str, body_line: int) -> Opened:
     try:
-        node = composed(inside, first_line=2)
+        node = composed(inside, first_line=2, called="the front matter")
     except yaml.YAMLError as exc:
         mark = getattr(exc, "problem_mark", None) or getattr(exc, "context_mark", None)
         why = " ".join(str(getattr(exc, "problem", None) or "it cannot be read").split())[:120]

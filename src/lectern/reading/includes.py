@@ -23,7 +23,16 @@ from pathlib import Path
 
 from lectern.domain.books import Inclusion, Problem
 from lectern.reading.chunking import ReadingRules
-from lectern.reading.directives import Directive, NumberedLine, Syntax, Target, directives, in_order, selected
+from lectern.reading.directives import (
+    TOO_LARGE,
+    Directive,
+    NumberedLine,
+    Syntax,
+    Target,
+    directives,
+    in_order,
+    selected,
+)
 from lectern.reading.files import MARKS_PER_TAG, decoded, read_bytes
 from lectern.reading.frontmatter import open_front_matter
 from lectern.reading.generated import code_documentation, templates, variables
@@ -192,7 +201,7 @@ class _Limits:
         text = "\n".join(line for _, line in lines)
         marks = text.count("<") + text.count("{/*") + text.count("`") // MARKS_PER_TAG
         if len(text) > self.characters or len(lines) > self.lines or marks > self.marks:
-            raise Unreadable("the page would become larger than a lesson may be; split the page")
+            raise Unreadable(TOO_LARGE)
         self.characters, self.lines, self.marks = (
             self.characters - len(text),
             self.lines - len(lines),
@@ -285,7 +294,7 @@ class _Expansion:
             raise Unreadable(f"files are included {MAX_DEPTH} levels deep; make the nesting flat")
         if self.limits.scanned < 0:
             raise Unreadable("the page reads too much from large files; split the page or the files")
-        shown = selected(lines, target, directive.syntax)
+        shown = selected(lines, target, directive.syntax, self.limits.lines)
         if directive.syntax in ("docusaurus", "wiki") and directive.listing is None and not target.section:
             shown = shown[
                 open_front_matter(path, "\n".join(lines), self.includer.rules.max_front_matter_bytes).body_line :

@@ -199,16 +199,20 @@ def chapter_numbers(titles: list[str]) -> list[int]:
     """The number of each chapter. Titles such as `Unit 2` reserve theirs first, those that begin with it before others
     (`Bonus Unit 2`). Another chapter is numbered after the one before it where that number is free, else after all."""
     numbers: dict[int, int] = {}
+    taken: set[int] = set()
     for at_start in (True, False):
         for at, title in enumerate(titles):
             number = folder_number(title)
-            if number is not None and number not in numbers.values() and begins_with_number(title) == at_start:
+            if number is not None and number not in taken and begins_with_number(title) == at_start:
                 numbers[at] = number
+                taken.add(number)
     last = -1 if numbers else 0  # a preface before chapter 1 is chapter 0
+    highest = max(taken, default=0)
     for at in range(len(titles)):
         if at not in numbers:
-            free = last + 1 not in numbers.values()
-            numbers[at] = last + 1 if free else max(numbers.values()) + 1
+            numbers[at] = last + 1 if last + 1 not in taken else highest + 1
+            taken.add(numbers[at])
+            highest = max(highest, numbers[at])
         last = numbers[at]
     return [numbers[at] for at in range(len(titles))]
 

@@ -87,7 +87,8 @@ def survey(folder: Path, *, book_id: str | None = None, rules: ReadingRules = DE
     pages = _pages(folder, contents.files, _includer(folder, facts, rules, book_files), problems, wiki=wiki)
     every_front = {page.file: page.front for page in pages}
     unpublished = drafts(every_front)
-    pages = [page for page in pages if page.file in set(unpublished.files)]
+    published = set(unpublished.files)
+    pages = [page for page in pages if page.file in published]
     fronts = {page.file: page.front for page in pages}
     site = declared.site or facts.kind or _guessed_site(fronts)
     identity = slugged(book_id) if book_id else declared.book_id or infer_book_id(folder)

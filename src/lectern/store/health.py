@@ -14,7 +14,13 @@ from lectern.store.tables import metadata
 
 Check = Callable[[AsyncConnection], Awaitable[list[str]]]
 MAX_FAULTS = 10  # of one kind; a damaged page often has hundreds
-JSON_COLUMNS = (("books", "manifest"), ("turns", "reply"), ("turns", "look_ups"), ("lessons", "chunk_ids"))
+JSON_COLUMNS = (
+    ("books", "manifest"),
+    ("lessons", "chunk_ids"),
+    ("conversation_threads", "metadata"),
+    ("conversation_threads", "filters"),
+    *((table, column) for table in ("turns", "archived_turns") for column in ("reply", "look_ups", "transcript")),
+)
 
 
 async def database_faults(engine: AsyncEngine) -> list[str]:

@@ -56,6 +56,7 @@ from lectern.domain.threads import (
     ThreadHead,
     ThreadPage,
     Turn,
+    check_text,
     query_words,
     without_doubtful,
 )
@@ -254,6 +255,7 @@ class SqlThreads:
         title or in a question."""
         found = select(threads).where(threads.c.owner == owner, *map(_has_word, query_words(query)))
         if book_id is not None:
+            check_text(book_id, "book_id")
             found = found.where(threads.c.book_id == book_id)
         if cursor is not None:
             moment, number = place_of(cursor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -177,8 +178,6 @@ def test_lines_are_true_to_both_files(tmp_path: Path) -> None:
     assert (chunk.line_start, chunk.line_end) == (4, 12)
     parts = [(chunk.text[part.at : part.end], part.file, part.line_start, part.line_end) for part in chunk.included]
     assert parts == [("fn one() {}", "code/x.rs", 3, 3), ("fn two() {}", "code/x.rs", 5, 5)]
-    assert chunk.included_at(chunk.text.index("two")) == chunk.included[1]
-    assert chunk.included_at(chunk.text.index("after")) is None
 
 
 def test_an_edit_of_an_included_file_is_noticed(tmp_path: Path) -> None:
@@ -280,6 +279,21 @@ def test_an_include_cannot_make_a_page_too_large(tmp_path: Path) -> None:
 
     assert (book_survey.includes, book_survey.includes_failed) == (1, 2)
     assert "larger than a lesson may be" in book_survey.problems[-1].message
+
+
+def test_ranges_that_overlap_are_counted_before_they_are_copied(tmp_path: Path) -> None:
+    """Fifty times all lines of a file are refused without a list of a million lines."""
+    page = "# A\n\nWords that stay.\n\n{{#include x.txt:" + ",".join(["1:"] * 50) + "}}\n"
+    write(tmp_path, {**MDBOOK, "src/x.txt": "x\n" * 20_000, "src/a.md": page})
+    tracemalloc.start()
+    try:
+        book_survey = survey(tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert "larger than a lesson may be" in book_survey.problems[-1].message
+    assert peak < 30 * 1024 * 1024  # bytes; the copies take 90 MiB
 
 
 @pytest.mark.parametrize(

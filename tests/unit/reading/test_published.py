@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from lectern.domain.errors import BookNotFound
-from lectern.reading.published import excluded_by
+from lectern.reading.frontmatter import FrontMatter
+from lectern.reading.navigation import chapter_numbers
+from lectern.reading.published import Contents, drafts, excluded_by
 from lectern.reading.survey import survey
 from tests.unit.reading.folders import BODY, lessons_by_file, write
 
@@ -270,6 +274,48 @@ def test_units_keep_their_numbers(tmp_path: Path) -> None:
     lessons = places(tmp_path, {"_toctree.yml": toctree, **{f"p{at}.md": BODY for at in range(5)}})
 
     assert [lessons[f"p{at}.md"][1] for at in range(5)] == [0, 1, 3, 2, 4]
+
+
+def test_chapters_are_numbered_in_linear_time() -> None:
+    """20,000 titles without a number, and as many whose number is taken, take a moment of a processor."""
+    start = time.process_time()
+    plain = chapter_numbers(["Welcome"] * 20_000)
+    taken = chapter_numbers(["Unit 1", "Unit 3"] + ["Welcome", "Unit 3"] * 10_000)
+
+    assert time.process_time() - start < 1
+    assert plain == list(range(1, 20_001))
+    assert taken[:5] == [1, 3, 4, 5, 6]
+    assert len(set(taken)) == len(taken) == 20_002
+
+
+def test_a_toctree_that_means_harm_is_called_a_file(tmp_path: Path) -> None:
+    """A site's configuration is not called front matter."""
+    book_survey = survey(write(tmp_path, {"_toctree.yml": "- " * 100 + "x", "a.md": BODY}))
+    message = next(problem.message for problem in book_survey.problems if problem.file == "_toctree.yml")
+
+    assert message.startswith("the file is nested deeper than")
+
+
+def test_published_pages_are_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for every page, of which a book may have thousands."""
+    looks = 0
+
+    class Files(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            nonlocal looks
+            looks += 1
+            return super().__iter__()
+
+    def counted(fronts: Mapping[str, FrontMatter]) -> Contents:
+        contents = drafts(fronts)
+        contents.files = Files(contents.files)
+        return contents
+
+    monkeypatch.setattr("lectern.reading.survey.drafts", counted)
+    book_survey = survey(write(tmp_path, {f"p{at}.md": BODY for at in range(5)}))
+
+    assert len(book_survey.lessons) == 5
+    assert looks == 1
 
 
 def test_pages_that_are_listed_without_a_file_are_named(tmp_path: Path) -> None:
