@@ -20,7 +20,6 @@ class ReaderQuestion:
     text: str
     answerable: bool
     answer: str  # as it stands in the book
-    grade: str  # of the reply that a reader graded: right, partly, wrong, harmless, refused; empty if none did
 
 
 def by_manual(part: str, manuals: Path) -> dict[str, list[ReaderQuestion]]:
@@ -33,7 +32,7 @@ def by_manual(part: str, manuals: Path) -> dict[str, list[ReaderQuestion]]:
         if line["answerable"]:
             text = (manuals / line["book"] / line["file"]).read_bytes().decode("utf-8")
             answer = text[line["start"] : line["end"]]
-        question = ReaderQuestion(line["text"], line["answerable"], answer, line.get("grade", ""))
+        question = ReaderQuestion(line["text"], line["answerable"], answer)
         questions.setdefault(line["book"], []).append(question)
     return questions
 

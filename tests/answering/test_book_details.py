@@ -12,6 +12,7 @@ from lectern.app import book_details
 from lectern.app.book_details import MAX_DESCRIPTION, description_of
 from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
+from lectern.domain.errors import ProviderError
 from lectern.domain.replies import Answer, Refusal
 from lectern.domain.scope import Scope
 from lectern.text.strings import strings_of
@@ -105,6 +106,24 @@ async def test_a_busy_machine_suggests_the_first_questions(
         assert isinstance(refusal, Refusal)
         assert len(refusal.suggestions) == 3
         assert refusal.suggestions[-1] in details.suggestions
+
+
+async def test_a_refusal_is_a_reply_where_its_suggestions_fail(
+    sample_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Suggestions are an extra: if the provider that they need fails, the refusal comes without them."""
+
+    async def down(*_: object) -> tuple[str, ...]:
+        raise ProviderError("test", "is down")
+
+    shutil.copytree(sample_home, tmp_path / "home")
+    monkeypatch.setattr("lectern.answering.ask.heading_questions", lambda *_: ())
+    async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
+        monkeypatch.setattr(book_details.DetailedBooks, "first_questions", down)
+        refusal = await lectern.ask(OUTSIDE[0])
+
+    assert isinstance(refusal, Refusal)
+    assert refusal.suggestions == ()
 
 
 async def test_a_german_book_is_answered_in_german(tmp_path: Path) -> None:

@@ -494,3 +494,38 @@ async def test_the_model_ranks_by_the_cosine_of_the_tools_response() -> None:
     )
 
     assert [(passage.number, passage.similarity) for passage in writer.passages] == [(1, 0.61)]
+
+
+SETUP = """## Setting up
+
+The driver needs its own user, as shown below.
+
+```bash
+sudo adduser driver
+```
+
+Log out afterwards.
+
+## Removing
+
+The user can be deleted."""
+
+
+async def test_what_a_sentence_announces_is_shown_with_it() -> None:
+    """Words such as "as shown below" help nobody without what is below; the next section does not belong to it."""
+    reply = await WRITER.write("Which user does the driver need?", [Passage(number=1, text=SETUP)])
+
+    assert "as shown below. [1]\n\n```bash\nsudo adduser driver\n```" in reply
+    assert "Log out afterwards. [1]" in reply
+    assert "can be deleted" not in reply
+
+
+async def test_what_is_above_is_shown_if_the_quote_leans_on_it() -> None:
+    """A paragraph that begins with "It" comes with the one that says what it is."""
+    text = (
+        "A bearcap is a link that carries its own token.\n\nIt is translated to a request with the token in a header."
+    )
+    reply = await WRITER.write("How is it translated to a request?", [Passage(number=1, text=text)])
+
+    assert reply.startswith("A bearcap is a link")
+    assert "in a header. [1]" in reply

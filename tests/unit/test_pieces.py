@@ -205,6 +205,7 @@ def test_what_lies_too_deep_is_read_as_text() -> None:
         ("Το ρομπότ σταματά. Περιμένει. Łódź is a town. Écrivez.", 4),
         ("It takes 5 min. and 3 sec. of it. über is no beginning.", 1),
         ("Version 2.5 runs at 10.5 Hz. It is fast…  Very fast.", 3),
+        ("Its middle is at 25 °C. Keep it closed, says J. Smith.", 2),
     ],
 )
 def test_where_sentences_end(text: str, sentences: int) -> None:

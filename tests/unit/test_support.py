@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lectern.domain.errors import ModelDamaged
 from lectern.domain.replies import Judgement
 from lectern.evals.grounding import grounding_figures, load_grounding
+from lectern.grounding.answer_claims import claims_of
 from lectern.grounding.claims import units_of
 from lectern.grounding.judge import CLOSELY_COPIED, LocalJudge, Reading, bare_name, misquoted
 from lectern.models.local.entailment import LocalEntailment
@@ -76,6 +77,17 @@ def test_what_stands_in_the_passage_is_supported(sentence: str) -> None:
 
     assert (judgement.verdict, judgement.support, judgement.passage) == ("supported", 1.0, 1)
     assert judgement.evidence.replace("`", "").lower().rstrip(".") in plain(GARDEN).replace("`", "").lower()
+
+
+def test_a_row_with_its_heads_is_supported() -> None:
+    """A row of the table is the book's, word for word, though its heads are lines above it; with a cell of another row
+    it is not."""
+    (row, swapped) = claims_of(
+        "| Bed | Crop | Water per day |\n|---|---|---|\n| south | lettuce | 4 l |\n| south | lettuce | 8 l |"
+    )
+
+    assert judge(row.text, GARDEN).verdict == "supported"
+    assert judge(swapped.text, GARDEN).verdict != "supported"
 
 
 @pytest.mark.parametrize("network", [None, LocalEntailment()], ids=["rules", "network"])

@@ -25,8 +25,8 @@ from lectern.answering.suggestions import AnsweredQuestions, PolicyOf, answers_e
 from lectern.confidence.answerability import Answerability
 from lectern.confidence.locating import respell
 from lectern.confidence.signals import CONFIDENCE_HITS
-from lectern.domain.errors import ProviderError, ProviderTimeout
-from lectern.domain.evidence import ConfidenceMetrics, Findings, Hit
+from lectern.domain.errors import LecternError, ProviderError, ProviderTimeout
+from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Findings, Hit
 from lectern.domain.replies import (
     Account,
     Answer,
@@ -200,8 +200,8 @@ class _Turn:
                     answered.append(text)
                     if len(answered) == MAX_QUESTIONS:
                         break
-        except TimeoutError:
-            pass  # those that are known by now
+        except (TimeoutError, LecternError):
+            pass  # those that are known by now: a refusal is a reply, also where its suggestions fail
         return tuple(dict.fromkeys((*answered, *known)))[:MAX_QUESTIONS]
 
     async def _weigh(self, candidates: list[Hit], hits: list[Hit]) -> ConfidenceMetrics:
@@ -262,13 +262,14 @@ class _Turn:
             return None
         metrics = self._policy.measure(self._standalone, (), ())
         certain = replace(metrics, confidence=1.0, confidence_level="high", should_answer=True)
+        highest: ConfidenceLevel = "high" if answer.is_structural else "medium"
         return Answer(
             text=answer.text,
             citations=answer.citations,
             statements=answer.statements,
             considered=(),
             removed=Removals(),
-            account=self._account(certain, "completed"),
+            account=self._account(certain.capped(highest, self._policy.ceiling(highest)), "completed"),
         )
 
     async def _draft(self, metrics: ConfidenceMetrics, hits: list[Hit]) -> AsyncGenerator[ReplyEvent, None]:

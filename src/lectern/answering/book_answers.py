@@ -39,6 +39,7 @@ class BookAnswer:
     text: str
     citations: tuple[Citation, ...]
     statements: tuple[Statement, ...]
+    is_structural: bool  # it says what the outline says; otherwise, what pages seem to say of the book
 
 
 async def book_answer(question: str, desk: TurnDesk, strings: Strings) -> BookAnswer | None:
@@ -51,12 +52,14 @@ async def book_answer(question: str, desk: TurnDesk, strings: Strings) -> BookAn
     pages = _Pages(desk)
     answers = _Answers(BookParts(outline), pages, strings)
     lines = structure_lines(question, outline, strings)
+    is_structural = bool(lines)
     if len(lines) == 1 and lines[0].lesson and (excerpt := opening_sentence(await pages.read(lines[0].lesson))):
         lines.append(_quoted(excerpt))  # a title alone says little
     for one in [] if lines else asked:
         if lines := await answers.lines(one):
+            is_structural = bool(one.part)
             break
-    return await _written(shorten(_once(lines), strings), pages)
+    return await _written(shorten(_once(lines), strings), pages, is_structural=is_structural)
 
 
 async def book_opening(desk: TurnDesk) -> str:
@@ -257,7 +260,7 @@ def _once(lines: Sequence[Line]) -> list[Line]:
     return list({line.text: line for line in lines}.values())
 
 
-async def _written(lines: Sequence[Line], pages: _Pages) -> BookAnswer | None:
+async def _written(lines: Sequence[Line], pages: _Pages, *, is_structural: bool) -> BookAnswer | None:
     """The answer of these lines. A line about a lesson that the reader's filters hide is left out."""
     numbers: dict[str, int] = {}
     citations: list[Citation] = []
@@ -292,4 +295,4 @@ async def _written(lines: Sequence[Line], pages: _Pages) -> BookAnswer | None:
         )
     if not statements:
         return None
-    return BookAnswer(text=text, citations=tuple(citations), statements=tuple(statements))
+    return BookAnswer(text=text, citations=tuple(citations), statements=tuple(statements), is_structural=is_structural)

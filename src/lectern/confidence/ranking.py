@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from lectern.confidence.locating import CANNOT_ANSWER
-from lectern.confidence.requirements import asks_for_code, names_identifier
+from lectern.confidence.requirements import with_code
 from lectern.ports.answering import Passage
 from lectern.text.excerpts import Excerpt, excerpts_of, without
 from lectern.text.markers import has_marker
@@ -61,12 +61,12 @@ class Candidate:
 def candidates_of(question: str, passages: Sequence[Passage], odds: Sequence[Sequence[float]]) -> list[Candidate]:
     """All excerpts that may answer; `odds` has the log-odds of each passage's quotes. Listings are left out unless the
     question asks for code or names an identifier."""
-    with_code = asks_for_code(question) or names_identifier(question)
+    takes_code = with_code(question)
     return [
         candidate
         for passage, passage_odds in zip(passages, odds, strict=True)
         for candidate in _of_passage(passage, passage_odds)
-        if with_code or candidate.excerpt.kind != "listing"
+        if takes_code or candidate.excerpt.kind != "listing"
     ]
 
 

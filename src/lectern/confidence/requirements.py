@@ -56,7 +56,7 @@ _TOOLS = "command|code|syntax|snippet|listing|script|flag|switch|import|cli|term
 _CALLS = "line|call|options?|function|method|parameters?|arguments?"
 _CODE_ASKED = _any_case(
     rf"\b(?:{_TOOLS})s?\b|\b(?:which|what) (?:{_CALLS})\b|\b(?:from|in) which module\b"
-    r"|^\s*how (?:do|can|would|should) (?:i|you|we)\b"
+    r"|\bhow (?:do|can|could|would|should) (?:i|you|we)\b|\bshow me\b|\bexamples?\b"
 )
 _IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
@@ -81,6 +81,11 @@ def asks_for_code(question: str) -> bool:
 def names_identifier(question: str) -> bool:
     """Whether a question contains an identifier, such as `use_sim_time` or `--qos`."""
     return _IDENTIFIER.search(question) is not None
+
+
+def with_code(question: str) -> bool:
+    """Whether a listing may answer a question."""
+    return asks_for_code(question) or names_identifier(question)
 
 
 class Requirement:

@@ -238,7 +238,7 @@ def _summary(head: ThreadHead | None, history: tuple[Exchange, ...], turn: Turn)
 
 
 async def _summarise(request: TurnRequest, question: Question, deps: Conversations) -> None:
-    """Store the model's summary of the conversation. The client does not wait for it, and a failure is ignored."""
+    """Store the model's summary of the conversation. The reply was sent before, and a failure is ignored."""
     questions = [*(exchange.question for exchange in question.history), request.text]
     with suppress(LecternError, TimeoutError):
         async with asyncio.timeout(SUMMARY_SECONDS):

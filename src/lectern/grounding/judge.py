@@ -276,12 +276,13 @@ def quotation(sentence: str, passage: str) -> Literal["none", "torn", "fragment"
     """Whether the passage contains the sentence word for word: "torn" means only inside a text that may reverse or
     limit its meaning, and "fragment" as the beginning of a longer sentence."""
     fragment = squeezed(sentence)
-    if fragment not in _squeezed(passage) or not _has_signs(sentence, passage):
+    is_unit = fragment in _squeezed_units(passage)  # a row with its heads is one, though it is nowhere in one piece
+    if not (is_unit or fragment in _squeezed(passage)) or not _has_signs(sentence, passage):
         return "none"
-    if fragment in _squeezed_sentences(passage):
+    if is_unit or fragment in _squeezed_sentences(passage):
         return "whole"
     containing = [unit for unit in _squeezed_units(passage) if fragment in unit]
-    if not containing or fragment in containing:
+    if not containing:
         return "whole"
     return "fragment" if any(_stands_alone(fragment, unit) for unit in containing) else "torn"
 

@@ -15,10 +15,12 @@ from typing import Literal
 from lectern.text.blocks import CACHED_PASSAGES
 from lectern.text.pieces import Piece, ends_sentence, read
 from lectern.text.quotes import DIAGRAM_LANGUAGES, NEEDS_CONTEXT
+from lectern.text.words import letters_of
 
 ExcerptKind = Literal["paragraph", "list", "table", "listing"]
 
 _INTRODUCED = ("item", "table", "code")  # kinds of blocks that a line may introduce
+_POINTS_BELOW = re.compile(r"(?i)\b(?:below|following|as follows|like (?:this|so)|for example|here (?:is|are))\b")
 _INDENTED = re.compile(r"[ \t]{2,}")
 
 
@@ -49,6 +51,8 @@ class Excerpt:
     lead: Part | None = None  # introduces the parts
     heading: str = ""  # the nearest heading above, inside the passage
     is_ordered: bool = False  # a list with numbers
+    above: tuple[Part, ...] = ()  # what comes before it in the book, and what follows it
+    below: tuple[Part, ...] = ()
 
     @property
     def start(self) -> int:
@@ -57,17 +61,18 @@ class Excerpt:
 
     @property
     def shown(self) -> tuple[Part, ...]:
-        """All parts, with the lead."""
-        return (self.lead, *self.parts) if self.lead else self.parts
+        """All parts, with the lead and what is around them."""
+        lead = (self.lead,) if self.lead else ()
+        return (*self.above, *lead, *self.parts, *self.below)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All pieces, with those of the lead."""
+        """All pieces that are shown."""
         return tuple(piece for part in self.shown for piece in part.pieces)
 
     @property
     def words(self) -> int:
-        """The number of words, with the lead."""
+        """The number of words that are shown."""
         return sum(part.words for part in self.shown)
 
     @property
@@ -84,25 +89,113 @@ def excerpts_of(passage: str) -> tuple[Excerpt, ...]:
 
 
 def _excerpts(passage: str) -> Iterator[Excerpt]:
-    blocks = [Part(pieces=tuple(pieces)) for _, pieces in groupby(read(passage), key=lambda piece: piece.block.start)]
+    groups = _groups_of(passage)
     before: Part | None = None  # the paragraph directly before
-    at = 0
-    while at < len(blocks):
-        block, size = blocks[at], 1
+    for at, group in enumerate(groups):
+        block = group[0]
         if block.kind == "item":
-            size = _list_size(passage, blocks[at:])
-            yield from _made("list", blocks[at : at + size], _lead(before), passage)
+            yield from _made("list", group, _lead(before), passage)
         elif block.kind == "table":
-            yield from _made("table", [block], _lead(before), passage)
+            yield from _made("table", group, _lead(before), passage)
         elif block.kind == "code":
-            yield from _made("listing", [block], _lead(before) or _last_sentence(before), passage)
+            yield from _made("listing", group, _lead(before) or _last_sentence(before), passage)
         elif block.kind == "paragraph":
-            introduces = _introduces(block) and at + 1 < len(blocks) and blocks[at + 1].kind in _INTRODUCED
+            introduces = _introduces(block) and at + 1 < len(groups) and groups[at + 1][0].kind in _INTRODUCED
             stated = block.pieces[: -len(_lead_pieces(block))] if introduces else block.pieces
             if stated:
                 yield from _made("paragraph", [only(block, stated)], None, passage)
         before = block if block.kind == "paragraph" else None
+
+
+@lru_cache(maxsize=CACHED_PASSAGES)
+def _groups_of(passage: str) -> tuple[tuple[Part, ...], ...]:
+    """The blocks of a passage, in order; those of one list together."""
+    blocks = [Part(pieces=tuple(pieces)) for _, pieces in groupby(read(passage), key=lambda piece: piece.block.start)]
+    groups, at = list[tuple[Part, ...]](), 0
+    while at < len(blocks):
+        size = _list_size(passage, blocks[at:]) if blocks[at].kind == "item" else 1
+        groups.append(tuple(blocks[at : at + size]))
         at += size
+    return tuple(groups)
+
+
+def continued(
+    excerpt: Excerpt, passage: str, max_words: int, max_announced_words: int, *, with_listings: bool
+) -> Excerpt:
+    """The excerpt with what comes below it under the same heading, as far as it fits: a paragraph often says what is to
+    be done, and the listing, list or paragraph below says how. What its last sentence announces ("as shown below:") may
+    be longer, and may be a listing; other listings are left out unless they are wanted. Nothing is added to an excerpt
+    that is itself cut."""
+    last = excerpt.shown[-1]
+    if not all(part.is_whole or part.kind == "paragraph" for part in excerpt.shown) or not _ends_block(last, passage):
+        return excerpt
+    added, words, before = list[Part](), excerpt.words, last
+    for group in _groups_below(last, passage):
+        is_listing = group[0].kind == "code"
+        is_announced = _announces(before) or (is_listing and with_listings)
+        if is_listing and not with_listings and (added or not is_announced):
+            added = _without_lead(added)
+            continue
+        words += sum(part.words for part in group)
+        if words > (max_announced_words if is_announced else max_words) or not _is_continuation(group):
+            break
+        added += group
+        before = group[-1]
+    return replace(excerpt, below=tuple(_without_lead(added)))
+
+
+def preceded(excerpt: Excerpt, passage: str, max_words: int) -> Excerpt:
+    """The excerpt with the paragraphs and lists directly above it under the same heading, as far as they fit: what
+    "this setting" is stands there."""
+    start = excerpt.shown[0].pieces[0].block.start
+    above, words = list[Part](), excerpt.words
+    for group in reversed([group for group in _groups_of(passage) if group[0].pieces[0].block.start < start]):
+        words += sum(part.words for part in group)
+        if words > max_words or not _is_continuation(group) or group[0].kind not in ("paragraph", "item"):
+            break
+        above = [*group, *above]
+    return replace(excerpt, above=tuple(above))
+
+
+def _without_lead(parts: list[Part]) -> list[Part]:
+    """The parts without a last one that introduces what is not shown."""
+    return parts[:-1] if parts and _introduces(parts[-1]) else parts
+
+
+def _ends_block(part: Part, passage: str) -> bool:
+    """Whether nothing of the part's block is below it, or only the line that introduces what is below."""
+    whole = _whole(part, passage)
+    rest = [piece for piece in whole.pieces if piece.start > part.pieces[-1].start]
+    return not rest or (_introduces(whole) and len(rest) <= len(_lead_pieces(whole)))
+
+
+def _whole(part: Part, passage: str) -> Part:
+    """The block that a part belongs to."""
+    start = part.pieces[0].block.start
+    return next(block for group in _groups_of(passage) for block in group if block.pieces[0].block.start == start)
+
+
+def _groups_below(part: Part, passage: str) -> Iterator[tuple[Part, ...]]:
+    """The rest of the part's paragraph, if it announces what is below, and the groups after it."""
+    whole = _whole(part, passage)
+    rest = [piece for piece in whole.pieces if piece.start > part.pieces[-1].start]
+    if rest:
+        yield (only(whole, rest),)
+    start = part.pieces[0].block.start
+    yield from (group for group in _groups_of(passage) if group[0].pieces[0].block.start > start)
+
+
+def _announces(part: Part) -> bool:
+    """Whether the end of a part announces what is below it."""
+    return _introduces(part) or _POINTS_BELOW.search(part.pieces[-1].text) is not None
+
+
+def _is_continuation(group: Sequence[Part]) -> bool:
+    """Whether a group may continue an excerpt: it is no heading, formula, exercise, drawing or row of links."""
+    first = group[0].pieces[0]
+    is_drawing = first.kind == "code" and first.block.language in DIAGRAM_LANGUAGES
+    says = any(piece.kind != "link" and letters_of(piece.text) for part in group for piece in part.pieces)
+    return first.kind not in ("heading", "formula") and not first.task and not is_drawing and says
 
 
 def _lead(paragraph: Part | None) -> Part | None:

@@ -43,7 +43,7 @@ _ALWAYS_SHORT = (
     "St Mt Ft Lt Col Gen Sen Gov Rev Capt Sgt Jr"  # titles and names of places
 )
 _SHORT_BEFORE_NUMBERS = "vol no fig figs sec secs"  # `no. 5`; before a word they may end a sentence
-_ABBREVIATION = re.compile(rf"(?:\b(?:{'|'.join(map(re.escape, _ALWAYS_SHORT.split()))})|\b[A-Z])\.$")
+_ABBREVIATION = re.compile(rf"(?:\b(?:{'|'.join(map(re.escape, _ALWAYS_SHORT.split()))})|(?<!°)\b[A-Z])\.$")
 _BEFORE_NUMBER = re.compile(rf"\b(?:{'|'.join(_SHORT_BEFORE_NUMBERS.split())})\.$")
 _MAX_ABBREVIATION = 12  # characters that are searched before a full stop
 _CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)[^`]{1,200}\1(?!`)")  # longer spans are prose between stray backticks

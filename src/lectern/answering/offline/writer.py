@@ -10,20 +10,22 @@ from dataclasses import replace
 from lectern.answering.instructions import NOT_COVERED
 from lectern.confidence.locating import locate
 from lectern.confidence.ranking import Candidate, Ranked, Shortlist, Signals, candidates_of
-from lectern.confidence.requirements import asks_for_all
+from lectern.confidence.requirements import asks_for_all, with_code
 from lectern.ports.answering import AnswerLocator, Passage
-from lectern.text.excerpts import Excerpt, Part, cited, only
-from lectern.text.quotes import quotes_of
+from lectern.text.excerpts import Excerpt, Part, cited, continued, only, preceded
+from lectern.text.quotes import NEEDS_CONTEXT, quotes_of
 from lectern.text.words import stems
 
 MODEL_NAME = "offline-extractive"
-MAX_REPLY_WORDS = 200  # of a reply with more than one excerpt
+MAX_REPLY_WORDS = 220  # of a reply with more than one excerpt
 MAX_EXCERPTS = 3
 MIN_FURTHER_PROBABILITY, MIN_THIRD_PROBABILITY = 0.05, 0.08  # of excerpts after the first
 MAX_PARAGRAPH_WORDS = 90  # a longer paragraph is cut to its most likely sentences
 MAX_LIST_WORDS, MAX_WHOLE_LIST_WORDS = 120, 320  # of a list: otherwise its most likely items, or if all are asked for
 MAX_ROWS, MAX_ALL_ROWS = 6, 25  # of a table, likewise
 MAX_LISTING_LINES = 30
+MAX_CONTINUED_WORDS, MAX_ANNOUNCED_WORDS = 100, 200  # of an excerpt with what is below it; if a sentence announces it
+MAX_PRECEDED_WORDS = 160  # of an excerpt with what is above and below it
 MIN_RELATED_ODDS = -4.0  # an excerpt below it that shares no word with the question has nothing to do with it
 REPETITION_SHARE = 0.8  # of words in common, from which a second excerpt says nothing new
 
@@ -57,6 +59,7 @@ def _choose(ranked: Sequence[Ranked], shortlist: Shortlist, question: str) -> li
     words = 0
     for entry in ranked:
         fitted = _fitted(entry.candidate, wants_all=asks_for_all(question))
+        fitted = _continued(fitted, question, shortlist, is_first=not chosen)
         if chosen and (
             entry.probability < _needed_chance(fitted, chosen, shortlist)
             or words + fitted.excerpt.words > MAX_REPLY_WORDS
@@ -69,6 +72,21 @@ def _choose(ranked: Sequence[Ranked], shortlist: Shortlist, question: str) -> li
             break
     first, *further = chosen
     return [first, *sorted(further, key=lambda candidate: (candidate.number, candidate.excerpt.start))]
+
+
+def _continued(candidate: Candidate, question: str, shortlist: Shortlist, *, is_first: bool) -> Candidate:
+    """The candidate with what is below it: the first one as far as a reader takes it in at a glance, others only with
+    what they announce. What is above the first one is added if it cannot be understood without, or if that has a word
+    of the question that it lacks."""
+    passage = candidate.passage
+    max_words = MAX_CONTINUED_WORDS if is_first else 0
+    whole = continued(candidate.excerpt, passage, max_words, MAX_ANNOUNCED_WORDS, with_listings=with_code(question))
+    below = replace(candidate, excerpt=whole)
+    if not is_first:
+        return below
+    around = replace(candidate, excerpt=preceded(whole, passage, MAX_PRECEDED_WORDS))
+    leans = NEEDS_CONTEXT.match(whole.pieces[0].text) is not None
+    return around if leans or shortlist.missing([around]) < shortlist.missing([below]) else below
 
 
 def _needed_chance(candidate: Candidate, chosen: Sequence[Candidate], shortlist: Shortlist) -> float:
