@@ -39,6 +39,30 @@ def test_a_citation_opens_its_lesson_at_the_quoted_words(page: Page) -> None:
     expect(page.locator(".lesson-body table").first).to_be_attached()
 
 
+def test_each_marker_leads_to_the_words_of_its_claim(page: Page) -> None:
+    """Several sentences cite one passage: a marker shows what its own sentence rests on, and the lesson marks that."""
+    turn = ask(page, ANSWERED)
+    sentence = "Transient local means that the publisher keeps its last messages"
+    note = turn.locator(".note[data-source='1']")
+    expect(note.locator(".note-gist")).to_contain_text(CITED)
+
+    turn.locator("p", has_text=sentence).first.locator("a.cite").nth(2).click()
+
+    expect(note.locator(".note-gist")).to_contain_text("Transient local")
+    note.locator(".note-link").click()
+    expect(page.locator(".quoted")).to_be_in_viewport()
+    assert highlighted(page).startswith("Transient local means")
+
+
+def test_on_a_phone_a_footnote_comes_into_view(page: Page) -> None:
+    """A marker at the end of the screen is no dead end: what it unfolds is scrolled to, above the box for questions."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    turn = ask(page, ANSWERED)
+    turn.locator("a.cite").last.evaluate("(marker) => { marker.scrollIntoView({ block: 'end' }); marker.click(); }")
+
+    expect(turn.locator(".footnote").get_by_role("button", name="Read in the lesson")).to_be_in_viewport(ratio=1)
+
+
 def test_the_address_of_a_quote_marks_it_again(page: Page) -> None:
     """A reload, or the address in another tab, shows the same lesson beside the same conversation at the same lines."""
     open_first_note(page)

@@ -9,6 +9,8 @@ const GAP = 20; // pixels between two notes in the margin
 
 /** @type {WeakMap<Element, () => Element>} what draws the passage of a note: most are never unfolded */
 const passages = new WeakMap();
+/** @type {WeakMap<Element, (claim: number) => boolean>} shows what a note is cited for by a claim; whether that is other than before */
+const claims = new WeakMap();
 
 /**
  * The list of the sources of a reply.
@@ -22,16 +24,14 @@ export function notesOf(reply, hooks) {
 }
 
 /**
- * The words that a source is cited for, as far as the judge found them.
+ * The words that a claim cites a source for, as far as the judge found them.
  * @param {any} source
- * @param {any} reply
+ * @param {any} statement
  * @returns {string}
  */
-function citedWords(source, reply) {
-  const statement = reply.statements.find(
-    (/** @type {any} */ each) => each.evidence && each.citations.includes(source.number) && each.chunk_id === source.chunk_id,
-  );
-  return statement ? statement.evidence : "";
+function citedWords(source, statement) {
+  const isOfSource = statement?.citations.includes(source.number) && statement.chunk_id === source.chunk_id;
+  return isOfSource ? statement.evidence : "";
 }
 
 /**
@@ -40,7 +40,7 @@ function citedWords(source, reply) {
  * @param {import("./turn.js").Hooks} hooks
  */
 function note(source, reply, hooks) {
-  const words = citedWords(source, reply);
+  const first = reply.statements.map((/** @type {any} */ each) => citedWords(source, each)).find(Boolean) || "";
   const title = source.section && source.section !== source.page_title ? `${source.page_title}: ${source.section}` : source.page_title;
   const toggle = node(
     "button",
@@ -48,10 +48,24 @@ function note(source, reply, hooks) {
     node("span", { class: "note-number" }, String(source.number)),
     node("span", {}, title),
   );
-  const link = hooks.link({ book: reply.book_id, source, words }, { class: "note-link" }, t("sources.open"));
-  const gist = words && node("p", { class: "note-gist" }, words);
+  // the lines of a source are those of the first claim that cites it; the words of another are looked for in the lesson
+  const linkTo = (/** @type {string} */ words) => {
+    const place = words === first ? source : { ...source, line_start: null, line_end: null };
+    return hooks.link({ book: reply.book_id, source: place, words }, { class: "note-link" }, t("sources.open"));
+  };
+  const gist = first && node("p", { class: "note-gist" }, first);
+  let [shown, link] = [first, linkTo(first)];
   const item = node("li", { class: "note", "data-source": source.number }, toggle, gist, node("div", { class: "note-body" }), link);
   passages.set(item, () => passageOf(source, reply.book_id));
+  claims.set(item, (claim) => {
+    const words = citedWords(source, reply.statements[claim]) || first;
+    if (words === shown) return false;
+    const next = linkTo(words);
+    link.replaceWith(next);
+    [shown, link] = [words, next];
+    if (gist) gist.textContent = words;
+    return true;
+  });
   toggle.addEventListener("click", () => setOpen(item, toggle.getAttribute("aria-expanded") !== "true"));
   return item;
 }
@@ -119,6 +133,17 @@ function noteOf(spread, marker) {
   return spread.querySelector(`.note[data-source="${Number(marker.getAttribute("data-source"))}"]`);
 }
 
+/**
+ * The number of the claim that a marker belongs to: the place of a claim's verdict is behind its markers.
+ * @param {any} spread
+ * @param {Element} marker
+ */
+function claimOf(spread, marker) {
+  const isBehind = (/** @type {Element} */ place) => marker.compareDocumentPosition(place) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const place = [...spread.querySelectorAll("[data-claim]")].find(isBehind);
+  return place ? Number(place.getAttribute("data-claim")) : -1;
+}
+
 /** @param {any} spread */
 function hasMargin(spread) {
   return getComputedStyle(spread.querySelector(".notes")).position === "absolute";
@@ -130,8 +155,9 @@ function hasMargin(spread) {
  * @param {any} item
  */
 function showNote(spread, marker, item) {
+  const isOther = claims.get(item)?.(claimOf(spread, marker));
   if (hasMargin(spread)) {
-    setOpen(item, !item.classList.contains("open"));
+    setOpen(item, isOther || !item.classList.contains("open"));
     return;
   }
   const paragraph = marker.closest("p, li, .table, figure, blockquote, h2, h3, h4") || marker;
@@ -144,6 +170,7 @@ function showNote(spread, marker, item) {
   const footnote = footnoteOf(item, marker);
   if (inside) paragraph.append(footnote);
   else paragraph.after(footnote);
+  footnote.scrollIntoView({ block: "nearest" });
 }
 
 /**
