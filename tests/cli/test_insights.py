@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lectern.cli import insights as command
 from tests.served import lectern
 
 QUESTION = "What does a best effort publisher mean for a reliable subscriber?"
@@ -48,3 +49,13 @@ def test_mistakes_are_said_in_the_words_of_the_command(home: Path) -> None:
         result = lectern("insights", *arguments, home=home, check=False)
         assert result.returncode == 2
         assert words in result.stderr
+
+
+def test_a_list_that_was_cut_off_says_how_much_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 294 sections `--json` has the first 200: nobody is told that the rest is there."""
+    command._show_list("Never cited", ["a section"] * 200, total=294)
+    command._show_list("Most cited", ["a section"] * 12)
+
+    printed = capsys.readouterr().out
+    assert "… 284 more; --json has the first 200" in printed
+    assert "… 2 more with --json" in printed

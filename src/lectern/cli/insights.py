@@ -51,7 +51,7 @@ def _show(insights_out: dict[str, Any]) -> None:
     _show_list("Most cited", cited)
     never = [f"       {row['title']} › {row['section']}" for row in insights_out["never_cited"]]
     total = f"{insights_out['never_cited_total']} of {insights_out['sections']} sections"
-    _show_list(f"Never cited ({total})", never)
+    _show_list(f"Never cited ({total})", never, total=insights_out["never_cited_total"])
 
 
 def _show_groups(heading: str, groups: list[dict[str, Any]]) -> None:
@@ -62,11 +62,14 @@ def _show_groups(heading: str, groups: list[dict[str, Any]]) -> None:
     _show_list(heading, lines)
 
 
-def _show_list(heading: str, lines: list[str]) -> None:
+def _show_list(heading: str, lines: list[str], total: int | None = None) -> None:
+    """The first lines; `total` is how many there would be if the answer did not end before."""
     if not lines:
         return
     echo(f"\n{heading}", bold=True)
     for line in lines[:MAX_ROWS]:
         echo(line)
     if len(lines) > MAX_ROWS:
-        echo(f"       … {len(lines) - MAX_ROWS} more with --json")
+        more = f"{(total or len(lines)) - MAX_ROWS} more"
+        is_complete = total is None or total == len(lines)
+        echo(f"       … {more} with --json" if is_complete else f"       … {more}; --json has the first {len(lines)}")
