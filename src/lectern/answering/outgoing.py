@@ -98,7 +98,6 @@ _FORMULAS = {
 }
 _FORMULA_BLOCKS = {"$$": "$$", "\\[": "\\]"}  # on lines of their own
 _PARAGRAPH_END = re.compile(r"\n(?=[ \t]*(?:\n|[-*+#>|=`~<\[:_]|\d{1,9}[.)]))")
-_LINE_BEGUN = re.compile(r"\n[ \t]*(?:\d{1,9})?\Z")
 _INDENTED = re.compile(r"(?P<indent>(?: {4}| {0,3}\t)[ \t]*)\S")
 _HALVES = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 _LINE_BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
