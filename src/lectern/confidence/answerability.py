@@ -69,7 +69,8 @@ class Answerability:
         return {
             "best": max(_combined(passage_odds) for passage_odds in odds),
             "first": ranked[0].candidate.any_odds if ranked else MIN_LOG_ODDS,
-            "first_probability": ranked[0].probability if ranked else 0.0,
+            # as if there were one more: where there is nothing to choose from, the first is not likely for that
+            "first_probability": ranked[0].probability * len(ranked) / (len(ranked) + 1) if ranked else 0.0,
             "similarity": passages[0].similarity,
         }
 
