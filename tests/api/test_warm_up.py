@@ -32,7 +32,7 @@ def test_connections_during_warm_up_do_not_end_the_server(tmp_path: Path) -> Non
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)),  # noqa: PLW1509
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)),  # noqa: PLW1509  # no threads
     )
     try:
         with ExitStack() as clients:

@@ -271,7 +271,7 @@ async def _written(lines: Sequence[Line], pages: _Pages, *, is_structural: bool)
         if line.lesson is None and line.excerpt is None:
             text += f"{gap}{line.text}"
             continue
-        hit = line.excerpt.hit if line.excerpt else next(iter(await pages.read(line.lesson)), None)  # type: ignore[arg-type]
+        hit = line.excerpt.hit if line.excerpt else next(iter(await pages.read(line.lesson)), None)  # type: ignore[arg-type]  # one is set
         if hit is None:
             continue
         quote = line.excerpt.text if line.excerpt else ""

@@ -36,7 +36,7 @@ class Moment(TypeDecorator[str]):
         """A value for the driver."""
         return datetime.fromisoformat(value) if value is not None and dialect.name == "postgresql" else value
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ANN401
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ANN401  # the base's type
         """A value from the driver."""
         return in_utc(value) if isinstance(value, datetime) else value
 
@@ -51,12 +51,12 @@ class JsonObject(TypeDecorator[Mapping[str, Any]]):
         """`jsonb` on PostgreSQL."""
         return dialect.type_descriptor(JSONB() if dialect.name == "postgresql" else Text())
 
-    def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> Any:  # noqa: ANN401
+    def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> Any:  # noqa: ANN401  # the base's type
         """A value for the driver."""
         fields = dict(value or {})
         return fields if dialect.name == "postgresql" else json.dumps(fields)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> Mapping[str, Any]:  # noqa: ANN401
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> Mapping[str, Any]:  # noqa: ANN401  # the base's type
         """A value from the driver."""
         return object_of(value)
 
