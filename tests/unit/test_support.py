@@ -90,6 +90,22 @@ def test_a_row_with_its_heads_is_supported() -> None:
     assert judge(swapped.text, GARDEN).verdict != "supported"
 
 
+def test_a_row_that_compares_things_is_supported_as_it_is_written() -> None:
+    """Where the corner of a table is empty its columns are what is compared; a quoted row is still the book's."""
+    table = "| | Topic | Service |\n|---|---|---|\n| Shape | stream | answer |\n| Can be cancelled | no | yes |"
+    passage = f"{table}\n\nText."
+    rows = claims_of(table)
+    judgements = [judge(row.text, passage) for row in rows]
+
+    assert [judgement.verdict for judgement in judgements] == ["supported", "supported"]
+    assert [judgement.evidence for judgement in judgements] == [
+        "Shape | stream | answer",
+        "Can be cancelled | no | yes",
+    ]
+    (swapped,) = [claim for claim in claims_of(table.replace("no | yes", "yes | no")) if "cancelled" in claim.text]
+    assert judge(swapped.text, passage).verdict != "supported"
+
+
 @pytest.mark.parametrize("network", [None, LocalEntailment()], ids=["rules", "network"])
 @pytest.mark.parametrize("kind", CHANGED_STATEMENTS)
 def test_a_changed_sentence_is_not_supported(kind: str, network: LocalEntailment | None) -> None:

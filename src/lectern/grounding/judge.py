@@ -25,7 +25,7 @@ from lectern.grounding.weights import Weights, load_weights, weigh
 from lectern.ports.answering import Entailment
 from lectern.text.pieces import sentences_of
 from lectern.text.plain import plain, squeezed, unattributed
-from lectern.text.statements import rows_of
+from lectern.text.statements import rows_as_written, rows_of
 from lectern.text.words import FUNCTION_WORDS, content_stems, stems, words_of
 
 log = logging.getLogger("lectern.judge")
@@ -171,6 +171,9 @@ def _shared(claim: Claim, unit: Claim) -> float:
 def book_words(quoted: str, passage: str) -> str:
     """The sentences of a passage that have these words, as the passage writes them; "" if they run over too many."""
     fragment, units = squeezed(quoted), units_of(passage)
+    for row in rows_as_written(passage):
+        if squeezed(plain(row)) == fragment:
+            return _shown_row(row, [passage])
     for length in range(1, MAX_QUOTED_UNITS + 1):
         runs = [units[start : start + length] for start in range(len(units) - length + 1)]
         fitting = [run for run in runs if fragment in squeezed(" ".join(unit.text for unit in run))]
@@ -181,14 +184,17 @@ def book_words(quoted: str, passage: str) -> str:
 
 
 def _shown(unit: Claim, passages: Sequence[str]) -> str:
-    """A unit as a reader sees it: the row of a table with its cells alone, without the heads that were added."""
-    if unit.kind != "row":
-        return unit.text
-    words = set(squeezed(unit.text).split())
+    """A unit as a reader sees it."""
+    return _shown_row(unit.text, passages) if unit.kind == "row" else unit.text
+
+
+def _shown_row(text: str, passages: Sequence[str]) -> str:
+    """The row of a table with its cells alone, without the heads that were added."""
+    words = set(squeezed(text).split())
     lines = [line for passage in passages for line in passage.split("\n")]
     rows = [line for line, below in pairwise([*lines, ""]) if "|" in line and not _is_rule(below)]
     fitting = [row for row in rows if (cells := squeezed(row.replace("|", " ")).split()) and set(cells) <= words]
-    return " | ".join(cell.strip() for cell in max(fitting, key=len).strip(" |").split("|")) if fitting else unit.text
+    return " | ".join(cell.strip() for cell in max(fitting, key=len).strip(" |").split("|")) if fitting else text
 
 
 def _is_rule(line: str) -> bool:
@@ -330,8 +336,9 @@ def _squeezed_sentences(passage: str) -> frozenset[str]:
 
 @lru_cache(maxsize=CACHED_PASSAGES)
 def _squeezed_units(passage: str) -> tuple[str, ...]:
-    """The units of a passage, and what they say after a label: `Detection in front: send audio only …`."""
-    texts = [unit.text for unit in units_of(passage)]
+    """The units of a passage, the rows of its tables as they are written, and what units say after a label:
+    `Detection in front: send audio only …`."""
+    texts = [*(unit.text for unit in units_of(passage)), *map(plain, rows_as_written(passage))]
     labelled = [text.partition(": ") for text in texts]
     said = [rest for label, _, rest in labelled if rest and len(label.split()) <= MAX_LABEL_WORDS]
     return tuple(map(squeezed, (*texts, *said)))

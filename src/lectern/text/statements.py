@@ -64,6 +64,14 @@ def rows_of(passage: str) -> dict[str, list[Cell]]:
     return {_row_text(cells): cells for table in tables for cells in _rows(table)}
 
 
+def rows_as_written(passage: str) -> Iterator[str]:
+    """The rows of a passage's tables from left to right, each cell with the head of its column, also where the columns
+    name the things that are compared."""
+    for table in (block for block in blocks_of(passage) if block.kind == "table"):
+        head, *body = _written_rows(table) or [[]]
+        yield from (_row_text(list(zip_longest(head[: len(row)], row, fillvalue=""))) for row in body)
+
+
 def _row_text(cells: Sequence[Cell]) -> str:
     return ", ".join(f"{head} {cell}" for head, cell in cells).strip()
 
@@ -71,7 +79,7 @@ def _row_text(cells: Sequence[Cell]) -> str:
 def _rows(table: Block) -> Iterator[list[Cell]]:
     """The rows of a table, each cell with the header of its column. If the first cell of the header is empty, the
     columns name the things that are compared: then the columns, each cell with the first cell of its row."""
-    rows = [[cell.strip() for cell in cells_of(line.text).split("|")] for line in table.lines]
+    rows = _written_rows(table)
     if not rows:  # a rule without a table
         return
     if not rows[0][0]:
@@ -81,6 +89,10 @@ def _rows(table: Block) -> Iterator[list[Cell]]:
         yield [("", name) for name in head]
     for row in body:
         yield list(zip_longest(head[: len(row)], row, fillvalue=""))
+
+
+def _written_rows(table: Block) -> list[list[str]]:
+    return [[cell.strip() for cell in cells_of(line.text).split("|")] for line in table.lines]
 
 
 def _transpose(rows: Sequence[Sequence[str]]) -> list[list[str]]:
