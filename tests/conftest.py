@@ -8,9 +8,13 @@ import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.qdrant_server import QdrantServer
 
 settings.register_profile("suite", deadline=None)  # a busy machine is slow, and that is no failure
 settings.load_profile("suite")
@@ -25,6 +29,7 @@ if os.access("/dev/shm", os.W_OK):  # the engine syncs often; what tests promise
 _FOREIGN = ("LECTERN_", "OPENAI_", "COHERE_", "QDRANT_", "AGENT_", "DATABASE_URL")
 _connect = socket.socket.connect
 TEST_QDRANT_URL = os.environ.get("LECTERN_TEST_QDRANT_URL")  # a real server for the tests that can use one
+TEST_QDRANT_BINARY = os.environ.get("LECTERN_TEST_QDRANT_BINARY")  # the server's program, where it is not below .cache
 for _name in [name for name in os.environ if name.startswith(_FOREIGN)]:
     del os.environ[_name]  # here, so that fixtures of the whole session are sealed too
 
@@ -94,3 +99,24 @@ def postgres_address() -> Iterator[str]:
 
     with postgres() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def real_qdrant() -> Iterator[QdrantServer]:
+    """A real Qdrant server, shared by the session: tests use collections of their own and leave it running. Without
+    its binary the test is skipped."""
+    from tests.qdrant_server import qdrant_server
+
+    with qdrant_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def qdrant_url(request: pytest.FixtureRequest) -> str | None:
+    """The address that LECTERN_TEST_QDRANT_URL names, else a real server's, else None: the client's in-memory mode."""
+    from tests.qdrant_server import find_binary
+
+    if TEST_QDRANT_URL or find_binary() is None:
+        return TEST_QDRANT_URL
+    server: QdrantServer = request.getfixturevalue("real_qdrant")
+    return server.url
