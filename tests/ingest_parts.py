@@ -25,7 +25,7 @@ from lectern.ports.index import ChunkIndex, Embedder, Serving
 from lectern.reading.chunking import ReadingRules
 from lectern.schemas.payload import to_payload
 from lectern.store.database import open_database, sqlite_url
-from lectern.store.ledger import SqlGenerations, SqlLedger
+from lectern.store.ledger import SqlLedger
 from lectern.store.locks import SqlBookLocks
 from lectern.store.vectors import SqlVectorCache
 from tests.doubles import WordEmbedder
@@ -37,18 +37,21 @@ TIMES = {"created_at", "updated_at", "version", "embedded_at"}
 
 @asynccontextmanager
 async def open_ingest_parts(
-    home: Path, embedder: Embedder | None = None, *, server: bool = False
+    home: Path, embedder: Embedder | None = None, *, server: bool = False, url: str | None = None
 ) -> AsyncIterator[IngestDeps]:
-    """Everything an ingestion works with, below this folder; what a kill left half done is completed first."""
+    """Everything an ingestion works with, below this folder; what a kill left half done is completed first. With
+    `server` the index is in the client's memory, or on the server at `url`."""
     home.mkdir(parents=True, exist_ok=True)
     embedder = embedder or WordEmbedder()
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_database(sqlite_url(home / "lectern.db")))
 
+        ledger = SqlLedger(engine)
+
         def open_index(name: str, dimensions: int | None):
             if server:
-                return server_index(SqlGenerations(engine, name), embedder.dimensions, name)
-            return open_edge_index(home / "index", name, dimensions)
+                return server_index(ledger.generations(name), embedder.dimensions, name, url=url)
+            return open_edge_index(home / "index", name, dimensions, ledger.generations(name))
 
         def build(fingerprint: str) -> Embedder:
             raise ConfigError("it is switched off")
@@ -56,7 +59,6 @@ async def open_ingest_parts(
         name = collection_name("test", embedder.fingerprint)
         index = await stack.enter_async_context(open_index(name, embedder.dimensions))
         collections = OpenCollections(stack, Serving(embedder=embedder, index=index), open_index, build)
-        ledger = SqlLedger(engine)
         locks = SqlBookLocks(engine)
         await recover_all(ledger, collections, locks)
         await verify_all(ledger, collections, locks)
@@ -136,7 +138,8 @@ async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
     records, _ = await index._client.scroll(
         index.collection, scroll_filter=server_filter(where), limit=100_000, with_vectors=True
     )
-    live = await index._generations.live(book_id, [generation_of(record)[0] for record in records])
+    lessons = await index._generations.live(book_id, [generation_of(record)[0] for record in records])
+    live = lessons.generations
     return {
         str((record.payload or {})[CHUNK_ID]): record.vector
         for record in records

@@ -1,24 +1,37 @@
-"""A Qdrant for tests: the client's in-memory mode, or a real server where LECTERN_TEST_QDRANT_URL names one."""
+"""Collections for tests: on a real Qdrant server where there is one, else in the client's in-memory mode."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from qdrant_client import AsyncQdrantClient
 
-from lectern.index.server import ServerIndex, open_server_index
+from lectern.index.server import ServerIndex, connect, open_server_index
 from lectern.ports.index import Generations
-from tests.conftest import TEST_QDRANT_URL
+
+
+class ShardedClient(AsyncQdrantClient):
+    """A client whose collections have three shards."""
+
+    async def create_collection(self, *args: Any, **kwargs: Any) -> bool:
+        """Make the collection as it is asked for, on three shards."""
+        return await super().create_collection(*args, **{**kwargs, "shard_number": 3})
 
 
 @asynccontextmanager
 async def server_index(
-    generations: Generations, dimensions: int, name: str | None = None
+    generations: Generations,
+    dimensions: int,
+    name: str | None = None,
+    *,
+    url: str | None = None,
+    client: AsyncQdrantClient | None = None,
 ) -> AsyncIterator[ServerIndex]:
-    """An empty collection of its own, removed at the end."""
-    client = AsyncQdrantClient(url=TEST_QDRANT_URL) if TEST_QDRANT_URL else AsyncQdrantClient(":memory:")
+    """An empty collection of its own, removed at the end; in memory unless a server or a client is given."""
+    client = client or (connect(url, None) if url else AsyncQdrantClient(":memory:"))
     name = name or f"test-{uuid.uuid4().hex}"
     async with open_server_index(client, name, dimensions, generations) as index:
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from lectern.domain.chunks import Change, IndexedChunk, SectionMark
 from lectern.domain.errors import IndexDamaged, IndexMismatch
 from lectern.domain.scope import ChunkFilter
 from lectern.index.edge import READY_FILE, open_edge_index
+from lectern.index.lexical import passage_terms
 from lectern.index.server import open_server_index
-from lectern.ports.index import ChunkIndex, IndexView
+from lectern.ports.index import ChunkIndex, CountedChunk, IndexView, LiveLessons, TermCounts
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
 from tests.qdrant import server_index
 
@@ -22,33 +24,66 @@ BOOK = ChunkFilter(book_id="book")
 
 
 class Book:
-    """The little of a ledger that an index needs: which generation of a lesson is live."""
+    """The little of a ledger that an index needs: which generation of a lesson is live, and how often terms occur."""
 
     def __init__(self) -> None:
         self.number = 0
         self.alive: dict[tuple[str, str], int] = {}
+        self.chunks: dict[tuple[str, str], tuple[str, frozenset[int]]] = {}  # lesson and terms of every live chunk
+
+    def commit(self, book_id: str, generation: int, changes: Sequence[Change]) -> None:
+        """Make a generation live."""
+        self.number = generation
+        for change in changes:
+            for dropped in change.drop:
+                self.chunks.pop((book_id, dropped), None)
+            for stored in (indexed_chunk.stored for indexed_chunk in change.put):
+                terms = passage_terms(stored.chunk.trail, stored.chunk.text, change.language).indices
+                self.chunks[book_id, stored.chunk.id] = stored.chunk.parent_doc_id, frozenset(terms)
+                self.alive[book_id, stored.chunk.parent_doc_id] = generation
 
     async def epoch(self, book_id: str) -> int:
         """Changes with every commit."""
         return self.number
 
-    async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
+    async def live(self, book_id: str, parents: Sequence[str]) -> LiveLessons:
         """The generation of each lesson."""
-        return {parent: self.alive[book_id, parent] for parent in parents if (book_id, parent) in self.alive}
+        generations = {parent: self.alive[book_id, parent] for parent in parents if (book_id, parent) in self.alive}
+        return LiveLessons(epoch=self.number, generations=generations)
+
+    async def chunk_counts(self, book_id: str) -> tuple[int, dict[int, int]]:
+        """How many chunks each generation has."""
+        generations = (self.alive[book, parent] for (book, _), (parent, _) in self.chunks.items() if book == book_id)
+        return self.number, dict(Counter(generations))
+
+    async def counts(self, book_id: str, terms: Sequence[int]) -> TermCounts:
+        """In how many chunks the terms occur."""
+        in_book = [chunk_terms for (book, _), (_, chunk_terms) in self.chunks.items() if book == book_id]
+        by_term = {term: sum(term in chunk_terms for chunk_terms in in_book) for term in terms}
+        return TermCounts(epoch=self.number, complete=True, chunks=len(in_book), by_term=by_term)
+
+    async def recount(self, book_id: str, epoch: int, chunks: Iterable[CountedChunk]) -> None:
+        """Never needed: every commit counts."""
+        raise AssertionError("the counts are complete")
 
 
 LEDGER = Book()
 
 
-async def store(index: ChunkIndex, book_id: str, chunks: list[IndexedChunk], drop: list[str], language: str) -> None:
+async def store(
+    index: ChunkIndex,
+    book_id: str,
+    chunks: list[IndexedChunk],
+    drop: list[str],
+    language: str,
+    ledger: Book = LEDGER,
+) -> None:
     """Change the index as an ingestion does."""
-    generation = LEDGER.number + 1
+    generation, change = ledger.number + 1, Change(put=tuple(chunks), drop=tuple(drop), language=language)
 
     async def commit() -> None:
-        LEDGER.number = generation
-        LEDGER.alive |= {(book_id, indexed_chunk.stored.chunk.parent_doc_id): generation for indexed_chunk in chunks}
+        ledger.commit(book_id, generation, [change])
 
-    change = Change(put=tuple(chunks), drop=tuple(drop), language=language)
     await index.replace(book_id, generation, [change], commit)
 
 
@@ -231,35 +266,35 @@ class TestEdgeIndex(ChunkIndexContract):
     @pytest.fixture
     async def index(self, tmp_path: Path) -> AsyncIterator[ChunkIndex]:
         """An empty index."""
-        async with open_edge_index(tmp_path, "test", DIMENSIONS) as index:
+        async with open_edge_index(tmp_path, "test", DIMENSIONS, LEDGER) as index:
             yield index
 
     async def test_what_was_put_is_there_after_reopening(self, tmp_path: Path) -> None:
         """The index is on disk."""
         indexed_chunk = indexed(chunk("Nodes talk over topics."))
-        async with open_edge_index(tmp_path, "kept", DIMENSIONS) as index:
+        async with open_edge_index(tmp_path, "kept", DIMENSIONS, LEDGER) as index:
             await store(index, "book", [indexed_chunk], [], "en")
 
-        async with open_edge_index(tmp_path, "kept", DIMENSIONS) as index, reading(index) as view:
+        async with open_edge_index(tmp_path, "kept", DIMENSIONS, LEDGER) as index, reading(index) as view:
             assert await view.chunks(BOOK) == [indexed_chunk.stored]
 
     async def test_damaged_files_are_an_error_with_advice(self, tmp_path: Path) -> None:
         """An index that does not load is never mistaken for an empty one."""
-        async with open_edge_index(tmp_path, "hurt", DIMENSIONS):
+        async with open_edge_index(tmp_path, "hurt", DIMENSIONS, LEDGER):
             pass
         (tmp_path / "hurt" / "edge_config.json").write_text("{", encoding="utf-8")
 
         with pytest.raises(IndexDamaged, match="doctor --mend"):
-            async with open_edge_index(tmp_path, "hurt", DIMENSIONS):
+            async with open_edge_index(tmp_path, "hurt", DIMENSIONS, LEDGER):
                 pass
 
     async def test_an_interrupted_creation_is_begun_again(self, tmp_path: Path) -> None:
         """A folder whose creation was killed holds nothing and does no harm."""
-        async with open_edge_index(tmp_path, "half", DIMENSIONS):
+        async with open_edge_index(tmp_path, "half", DIMENSIONS, LEDGER):
             pass
         (tmp_path / "half" / READY_FILE).unlink()
 
-        async with open_edge_index(tmp_path, "half", DIMENSIONS) as index, reading(index) as view:
+        async with open_edge_index(tmp_path, "half", DIMENSIONS, LEDGER) as index, reading(index) as view:
             assert await view.count(BOOK) == 0
 
     async def test_a_payload_of_another_shape_is_never_half_read(self, tmp_path: Path) -> None:
@@ -281,12 +316,12 @@ class TestEdgeIndex(ChunkIndexContract):
 
 
 class TestServerIndex(ChunkIndexContract):
-    """qdrant-client: in memory, or the server that LECTERN_TEST_QDRANT_URL names."""
+    """A real server where its program is there, else the client's in-memory mode."""
 
     @pytest.fixture
-    async def index(self) -> AsyncIterator[ChunkIndex]:
+    async def index(self, qdrant_url: str | None) -> AsyncIterator[ChunkIndex]:
         """An empty collection."""
-        async with server_index(LEDGER, DIMENSIONS) as index:
+        async with server_index(LEDGER, DIMENSIONS, url=qdrant_url) as index:
             yield index
 
     async def test_a_collection_of_another_size_is_refused(self) -> None:
@@ -310,8 +345,7 @@ class TestServerIndex(ChunkIndexContract):
 
         async def commit() -> None:
             await look()
-            LEDGER.number += 1
-            LEDGER.alive["book", new.stored.chunk.parent_doc_id] = LEDGER.number
+            LEDGER.commit("book", LEDGER.number + 1, [change])
             await look()
 
         change = Change(put=(new,), drop=(old.stored.chunk.id,), language="en")

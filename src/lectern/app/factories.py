@@ -75,6 +75,7 @@ class PartFactory:
         self.serving = serving
         self._home = home
         self.engine = engine
+        self.ledger = SqlLedger(engine)
         self._stack = stack
 
     async def embedder(self, fingerprints: Collection[str]) -> Embedder:
@@ -144,14 +145,16 @@ class PartFactory:
             from lectern.index.edge import open_edge_index
 
             min_free = int(self.settings.min_free_mib * 1024 * 1024)
-            return open_edge_index(self._home.indexes, collection, dimensions, serving=self.serving, min_free=min_free)
+            lexicon = self.ledger.generations(collection)
+            return open_edge_index(
+                self._home.indexes, collection, dimensions, lexicon, serving=self.serving, min_free=min_free
+            )
         import_extra("qdrant_client", extra="server", setting="QDRANT_URL")
         from lectern.index.server import connect, open_server_index
-        from lectern.store.ledger import SqlGenerations
 
         key = self.settings.qdrant_api_key
         client = connect(self.settings.qdrant_url, key.get_secret_value() if key else None)
-        return open_server_index(client, collection, dimensions, SqlGenerations(self.engine, collection))
+        return open_server_index(client, collection, dimensions, self.ledger.generations(collection))
 
 
 def openai_key(settings: Settings) -> str:
@@ -325,7 +328,7 @@ def _text_of(variable: str, file: Path | None) -> str:
 
 async def open_ingest_deps(parts: PartFactory, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
     """What an ingestion needs. Changes that a killed process left unfinished are completed first."""
-    ledger, locks = SqlLedger(parts.engine), SqlBookLocks(parts.engine)
+    ledger, locks = parts.ledger, SqlBookLocks(parts.engine)
     embedder = await parts.embedder([entry.fingerprint for entry in await ledger.books()])
     name = collection_name(parts.settings.collection_stem, embedder.fingerprint)
     index = await stack.enter_async_context(parts.index(name, embedder.dimensions))

@@ -3,6 +3,7 @@ carried out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -33,6 +34,7 @@ class IngestionRecord:
     module_title: str
     url: str
     payload_digest: str  # of the chunks as they were put into the index
+    terms: Mapping[int, int] | None = field(default=None, compare=False)  # in how many chunks each occurs; written only
 
     @property
     def chunk_count(self) -> int:

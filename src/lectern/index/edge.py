@@ -20,17 +20,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 from uuid import UUID
 
 import qdrant_edge as qdrant
 
-from lectern.domain.chunks import Change, ChunkId, IndexedChunk, StampedChunk, Vector
+from lectern.domain.chunks import Change, Chunk, ChunkId, IndexedChunk, StampedChunk, Vector
 from lectern.domain.errors import IndexDamaged, OutOfResources
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
@@ -38,8 +40,9 @@ from lectern.domain.resources import shortage_of
 from lectern.domain.scope import ChunkFilter
 from lectern.index import lexical, schema
 from lectern.index.disk_room import DiskRoom
+from lectern.index.rarity import WeightedTerms, count_terms, current_counts, weigh
 from lectern.index.schema import AnyOf, ChunkRef, Condition, Equals, Scores, Within, candidates, conditions_of
-from lectern.ports.index import Commit
+from lectern.ports.index import Commit, Lexicon
 from lectern.schemas.payload import from_payload, to_payload
 
 T = TypeVar("T")
@@ -52,6 +55,7 @@ FLUSH_AFTER_POINTS = 20_000  # that a server has written since the last flush: a
 MAX_CACHED_HASHES = 200_000  # about 40 MB
 MAX_CACHED_CHUNKS = 300  # with their vectors: 40 KB each with the local embedder, four times that with larger ones
 
+EQUAL_WEIGHT = math.log(2)  # what a shard that weighs terms gives each term of a corpus of no chunks
 PointId = int | UUID | str  # the types of ids that the engine takes
 Key = tuple[str, str]  # book and chunk, so that a reader of one book never gets a chunk of another
 
@@ -84,11 +88,40 @@ def sync(folder: Path) -> None:
                     os.close(descriptor)
 
 
+@dataclass(frozen=True, slots=True)
+class WordSearch:
+    """How a shard adds up the weights of a question's terms.
+
+    Older shards were made to weigh terms by themselves, which cannot be changed. Asked to count in a corpus of no
+    chunks, they give every term the same weight, the logarithm of 2.
+    """
+
+    weighs: bool  # the shard does
+
+    def query(self, terms: WeightedTerms) -> tuple[qdrant.Query, qdrant.SearchParams]:
+        """The query for weighted terms."""
+        values, params = terms.values, qdrant.SearchParams()
+        if self.weighs:
+            nothing = qdrant.Filter(must=[qdrant.HasIdCondition(set())])
+            params = qdrant.SearchParams(idf=qdrant.IdfParams(corpus=nothing))
+            values = [value / EQUAL_WEIGHT for value in values]
+        return qdrant.Query.Nearest(qdrant.SparseVector(terms.indices, values), using=schema.LEXICAL), params
+
+
 class EdgeView:
     """Reads from the shard while no replacement is in progress."""
 
-    def __init__(self, shard: qdrant.EdgeShard, hashes: dict[str, str], cache: dict[Key, IndexedChunk]) -> None:
+    def __init__(
+        self,
+        shard: qdrant.EdgeShard,
+        words: WordSearch,
+        lexicon: Lexicon,
+        hashes: dict[str, str],
+        cache: dict[Key, IndexedChunk],
+    ) -> None:
         self._shard = shard
+        self._words = words
+        self._lexicon = lexicon
         self._hashes = hashes  # content_hashes by point; the text of an id never changes
         self._cache = cache  # chunks read since the last change
 
@@ -96,9 +129,9 @@ class EdgeView:
         self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
     ) -> list[Candidate]:
         """The union of the nearest chunks by cosine and the best by BM25, each with both scores."""
-        terms = lexical.query_terms(text, language)
-        # Without its own corpus a book's scores would change with every other book, and never change back.
-        corpus = qdrant.IdfParams(corpus=compile_filter(ChunkFilter(book_id=where.book_id)))
+        words = lexical.query_terms(text, language)
+        counts = await current_counts(words.indices, language, where.book_id, self._lexicon, self)
+        terms = weigh(words, counts)
 
         async def vector_scores(ids: Collection[str] | None) -> Scores:
             query = qdrant.Query.Nearest(vector, using=schema.DENSE)
@@ -107,8 +140,7 @@ class EdgeView:
         async def word_scores(ids: Collection[str] | None) -> Scores:
             if not terms.indices:
                 return {}
-            query = qdrant.Query.Nearest(terms, using=schema.LEXICAL)
-            return self._query(query, qdrant.SearchParams(idf=corpus), where, ids, limit)
+            return self._query(*self._words.query(terms), where, ids, limit)
 
         return await candidates(vector_scores, word_scores, self._chunk_refs)
 
@@ -189,10 +221,18 @@ class EdgeView:
 class EdgeIndex:
     """Chunks in a Qdrant Edge shard."""
 
-    def __init__(
-        self, shard: qdrant.EdgeShard, collection: str, room: DiskRoom, sync_folder: Path | None = None
+    def __init__(  # one for each thing that it works with
+        self,
+        shard: qdrant.EdgeShard,
+        collection: str,
+        words: WordSearch,
+        lexicon: Lexicon,
+        room: DiskRoom,
+        sync_folder: Path | None = None,
     ) -> None:
         self._shard = shard
+        self._words = words
+        self._lexicon = lexicon
         self._room = room
         self._sync_folder = sync_folder  # the shard's folder, if a thread syncs it
         self._unflushed_points = 0
@@ -205,7 +245,11 @@ class EdgeIndex:
         """Run `work` on a view; no replacement runs meanwhile."""
         async with self._lock:
             with engine_errors(self.collection):
-                return await work(EdgeView(self._shard, self._hashes, self._cache))
+                return await work(EdgeView(self._shard, self._words, self._lexicon, self._hashes, self._cache))
+
+    def count_terms(self, chunks: Sequence[Chunk], language: str) -> dict[int, int]:
+        """In how many of these chunks each term occurs, as this index finds them."""
+        return count_terms(chunks, language)
 
     async def check_room(self) -> None:
         """Raise if the disk has too little room for a batch."""
@@ -299,7 +343,7 @@ def to_point(indexed: IndexedChunk, language: str) -> qdrant.Point:
 def _config(dimensions: int) -> qdrant.EdgeConfig:
     windows = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)  # a chunk is as near as its nearest window
     dense = qdrant.EdgeVectorParams(size=dimensions, distance=qdrant.Distance.Cosine, multivector_config=windows)
-    sparse = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)
+    sparse = qdrant.EdgeSparseVectorParams()  # terms come weighted
     # A shard has one segment, which one thread searches. To start another thread took longer than the search.
     return qdrant.EdgeConfig(
         vectors={schema.DENSE: dense}, sparse_vectors={schema.LEXICAL: sparse}, max_search_threads=1
@@ -317,17 +361,25 @@ def _create(path: Path, dimensions: int) -> qdrant.EdgeShard:
     for name, kind in fields:
         shard.update(qdrant.UpdateOperation.create_field_index(name, kind))
     shard.flush()
+    (path / PLAIN_FILE).touch()
     reached("index.before-ready")
     (path / READY_FILE).touch()
     return shard
 
 
 READY_FILE = "lectern-ready"  # written last: a folder without it is from an interrupted creation and holds nothing
+PLAIN_FILE = "lectern-plain"  # in a shard that adds up weights as they are; one without it was made to weigh terms
 
 
 @asynccontextmanager
 async def open_edge_index(
-    folder: Path, collection: str, dimensions: int | None, *, serving: bool = False, min_free: int | None = None
+    folder: Path,
+    collection: str,
+    dimensions: int | None,
+    lexicon: Lexicon,
+    *,
+    serving: bool = False,
+    min_free: int | None = None,
 ) -> AsyncIterator[EdgeIndex]:
     """The collection's index below `folder`; created on first use if dimensions are given, closed at the end. With
     `serving`, a thread syncs the files, because readers wait while this process writes. `min_free` bytes of the disk
@@ -342,7 +394,8 @@ async def open_edge_index(
             _clear(path)
             room.check()
             shard = _create(path, dimensions)
-    index = EdgeIndex(shard, collection, room, path if serving and os.name == "posix" else None)
+    words = WordSearch(weighs=not (path / PLAIN_FILE).exists())
+    index = EdgeIndex(shard, collection, words, lexicon, room, path if serving and os.name == "posix" else None)
     try:
         yield index
     finally:

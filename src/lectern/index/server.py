@@ -14,12 +14,13 @@ Every few seconds one request is let through. When it succeeds, all requests are
 from __future__ import annotations
 
 import json
+import logging
+import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx
@@ -27,7 +28,7 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from lectern.domain.chunks import Change, ChunkId, IndexedChunk, StampedChunk, Vector
+from lectern.domain.chunks import Change, Chunk, ChunkId, IndexedChunk, StampedChunk, Vector
 from lectern.domain.errors import (
     Busy,
     ConfigError,
@@ -42,11 +43,13 @@ from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.scope import ChunkFilter
 from lectern.index import lexical, schema
-from lectern.index.schema import AnyOf, ChunkRef, Condition, Equals, Scores, Within, candidates, conditions_of
+from lectern.index.rarity import WeightedTerms, count_terms, current_counts, weigh
+from lectern.index.schema import AnyOf, ChunkRef, Condition, Equals, Scores, Within, conditions_of
 from lectern.ports.index import Commit, Generations
 from lectern.schemas.payload import from_payload, to_payload
 
 T = TypeVar("T")
+log = logging.getLogger("lectern.index")
 
 PROVIDER = "qdrant"
 BAD_REQUEST, SERVER_ERROR = 400, 500
@@ -55,6 +58,19 @@ MAX_BOOKS = 100_000
 CHUNK_ID = "chunk_id"
 GENERATION = "generation"
 PARENT = "parent_doc_id"
+
+OLDEST_RELEASE = (1, 12)  # the first that counts points by a field's values
+TESTED_RELEASES = ((1, 16),)
+# The client keeps no connection to this machine, because with the client's own headers each answer takes 40 ms more on
+# a kept one: the server compresses it in pieces and waits for the first to be acknowledged before it sends the next.
+# A server may close a connection that was idle for 5 seconds.
+KEEP_ALIVE = httpx.Limits(keepalive_expiry=4)
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
+EXACT = models.SearchParams(exact=True)  # as in the embedded index, so that both rank alike
+MAX_SHARDS = 64
+MAX_GENERATIONS = 100_000  # one for each batch of lessons that was ingested
+MAX_CACHED_CHUNKS = 500  # with their vectors, 40 KB each or more
+Key = tuple[str, str]  # book and chunk
 
 P = TypeVar("P", models.ScoredPoint, models.Record)
 MAX_FAILURES = 3  # in a row
@@ -84,68 +100,67 @@ def client_errors() -> Iterator[None]:
         raise ProviderError(PROVIDER, "could not be reached; check QDRANT_URL and that the server runs") from exc
 
 
-@dataclass(slots=True)
 class ServerView:
-    """Reads from the collection for one response."""
+    """Reads from the collection for one response.
 
-    client: AsyncQdrantClient
-    collection: str
-    generations: Generations
-    epochs: dict[str, int]
+    A response is of one version if the book's epoch was the same before the first read and after the last. The ledger
+    gives the epoch together with what is needed anyway: the term counts before a search, the live lessons after it.
+    """
 
-    async def is_current(self) -> bool:
-        """Whether no replacement was committed since this view first read from each book."""
-        return all([await self.generations.epoch(book_id) == epoch for book_id, epoch in self.epochs.items()])
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        collection: str,
+        generations: Generations,
+        points: dict[str, IndexedChunk],
+    ) -> None:
+        self._client = client
+        self._collection = collection
+        self._generations = generations
+        self._points = points  # by point, which is of one generation: what it holds never changes
+        self._first: dict[str, int] = {}  # the epoch of each book before it was read
+        self._last: dict[str, int] = {}  # and after
+        self._found: dict[Key, str] = {}  # the points of the chunks that were found
+        self._lost = False  # a point that was live is gone
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no replacement was committed while this view read."""
+        return not self._lost and self._first == self._last
 
     async def find(
         self, vector: Vector, text: str, *, language: str, where: ChunkFilter, limit: int
     ) -> list[Candidate]:
         """The union of the nearest chunks by cosine and the best by BM25, each with both scores."""
-        terms = lexical.query_terms(text, language)
-        # Without its own corpus a book's scores would change with every other book, and never change back.
-        corpus = models.IdfCorpusParams(corpus=compile_filter(ChunkFilter(book_id=where.book_id)))
-        refs: dict[str, ChunkRef] = {}
-
-        async def vector_scores(ids: Collection[str] | None) -> Scores:
-            exact = models.SearchParams(exact=True)  # as in the embedded index, so that both rank alike
-            return _scores(await self._query([vector], schema.DENSE, exact, where, ids, limit), refs)
-
-        async def word_scores(ids: Collection[str] | None) -> Scores:
-            if not terms.indices:
-                return {}
-            query = models.SparseVector(indices=terms.indices, values=terms.values)
-            params = models.SearchParams(idf=corpus)
-            return _scores(await self._query(query, schema.LEXICAL, params, where, ids, limit), refs)
-
-        return await candidates(vector_scores, word_scores, lambda _: refs)
-
-    async def _query(
-        self,
-        query: list[Vector] | models.SparseVector,
-        using: str,
-        params: models.SearchParams,
-        where: ChunkFilter,
-        ids: Collection[str] | None,
-        limit: int,
-    ) -> list[models.ScoredPoint]:
-        await self._note_epoch(where.book_id)
-        id_condition = () if ids is None else (models.HasIdCondition(has_id=sorted(ids)),)
-        with client_errors():
-            response = await self.client.query_points(
-                self.collection,
-                query=query,
-                using=using,
-                query_filter=compile_filter(where, *id_condition),
-                search_params=params,
-                limit=limit if ids is None else len(ids),
-                with_payload=[CHUNK_ID, GENERATION, PARENT, schema.HASH_FIELD],
-            )
-        return await self._live(where.book_id, response.points)
+        words = lexical.query_terms(text, language)
+        counts = await current_counts(words.indices, language, where.book_id, self._generations, self)
+        self._first.setdefault(where.book_id, counts.epoch)
+        terms = weigh(words, counts)
+        hidden = 0  # points of versions that are not live, for which more are asked for
+        while True:
+            searches = _searches(vector, terms, where, limit + hidden)
+            with client_errors():
+                near, *shared = await self._client.query_batch_points(self._collection, searches)
+            live = await self._live(where.book_id, near.points)
+            if len(near.points) - len(live) <= hidden:
+                break
+            hidden = len(near.points) - len(live)
+        cosines = {str(point.id): point.score for point in live}
+        bm25s = {str(point.id): point.score for response in shared for point in response.points}
+        bm25s = {point: score for point, score in bm25s.items() if point in cosines}
+        chosen = dict.fromkeys([*best(cosines, limit), *best(bm25s, limit)])
+        refs = {str(point.id): _ref(point) for point in live}
+        self._found |= {(where.book_id, refs[point][0]): point for point in chosen}
+        return [
+            # a point without a BM25 score shares no word
+            Candidate(id=refs[point][0], content_hash=refs[point][1], cosine=cosines[point], bm25=bm25s.get(point, 0.0))
+            for point in chosen
+        ]
 
     async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
         """Every chunk in scope, by source_file and chunk_index."""
         await self._note_epoch(where.book_id)
-        points = await scroll(self.client, self.collection, compile_filter(where))
+        points = await scroll(self._client, self._collection, compile_filter(where))
         chunks = [stored_of(point) for point in await self._live(where.book_id, points)]
         return sorted(chunks, key=lambda stored: (stored.chunk.source_file, stored.chunk.chunk_index))
 
@@ -155,23 +170,61 @@ class ServerView:
         return {stored.chunk.id: stored for stored in map(stored_of, points)}
 
     async def with_vectors(self, book_id: str, ids: Sequence[str]) -> dict[str, IndexedChunk]:
-        """The chunks of this book among these ids, each with its dense vectors."""
-        points = await self._by_ids(book_id, ids, with_vectors=True)
-        chunks = [IndexedChunk(stored=stored_of(point), vectors=_dense_of(point)) for point in points]
-        return {indexed.stored.chunk.id: indexed for indexed in chunks}
+        """The chunks of this book among these ids, each with its dense vectors. What was found is read by its point:
+        if the point is still there, it is what was found."""
+        if any((book_id, chunk_id) not in self._found for chunk_id in ids):
+            chunks = map(indexed_of, await self._by_ids(book_id, ids, with_vectors=True))
+            return {indexed.stored.chunk.id: indexed for indexed in chunks}
+        points = {chunk_id: self._found[book_id, chunk_id] for chunk_id in ids}
+        unread = [point for point in points.values() if point not in self._points]
+        if unread:
+            if len(self._points) + len(unread) > MAX_CACHED_CHUNKS:
+                self._points.clear()
+            with client_errors():
+                records = await self._client.retrieve(
+                    self._collection, list(points.values()), with_payload=True, with_vectors=[schema.DENSE]
+                )
+            self._points.update((str(record.id), indexed_of(record)) for record in records)
+        self._lost = self._lost or any(point not in self._points for point in points.values())
+        return {chunk_id: self._points[point] for chunk_id, point in points.items() if point in self._points}
 
     async def count(self, where: ChunkFilter) -> int:
-        """How many live chunks are in scope. Only their generation is read, so payloads of an older format are counted
-        too."""
-        await self._note_epoch(where.book_id)
-        points = await scroll(self.client, self.collection, compile_filter(where), payload=[PARENT, GENERATION])
-        return len(await self._live(where.book_id, points))
+        """How many live chunks are in scope. The server counts, and no payload is read, so those of an older format are
+        counted too.
+
+        A generation that has as many points as the ledger says holds no others: points that are not live are of a
+        replacement that is under way, and then both its generations differ. Only those are looked at one by one.
+        """
+        epoch, expected = await self._generations.chunk_counts(where.book_id)
+        self._first.setdefault(where.book_id, epoch)
+        counts = await self._counts_by_generation(where.book_id)
+        sound = {generation for generation, count in counts.items() if count == expected.get(generation)}
+        total = sum(counts[generation] for generation in sound)
+        if sound and where != ChunkFilter(book_id=where.book_id):
+            scope = compile_filter(where, _of_generations(sound))
+            with client_errors():
+                total = (await self._client.count(self._collection, count_filter=scope, exact=True)).count
+        if counts.keys() == sound:
+            self._last[where.book_id] = await self._generations.epoch(where.book_id)
+            return total
+        scope = compile_filter(where, _of_generations(counts.keys() - sound))
+        points = await scroll(self._client, self._collection, scope, payload=[PARENT, GENERATION])
+        return total + len(await self._live(where.book_id, points))
 
     async def book_ids(self) -> frozenset[str]:
         """The books that have any chunk here."""
         with client_errors():
-            facet = await self.client.facet(self.collection, schema.TENANT_FIELD, limit=MAX_BOOKS, exact=True)
+            facet = await self._client.facet(self._collection, schema.TENANT_FIELD, limit=MAX_BOOKS, exact=True)
         return frozenset(str(hit.value) for hit in facet.hits if hit.count)
+
+    async def _counts_by_generation(self, book_id: str) -> dict[int, int]:
+        """How many points of the book have each generation, live or not."""
+        scope = compile_book_filter(book_id)
+        with client_errors():
+            facet = await self._client.facet(
+                self._collection, GENERATION, facet_filter=scope, limit=MAX_GENERATIONS, exact=True
+            )
+        return {int(hit.value): hit.count for hit in facet.hits if hit.count}
 
     async def _by_ids(self, book_id: str, ids: Sequence[str], *, with_vectors: bool) -> list[models.Record]:
         await self._note_epoch(book_id)
@@ -179,23 +232,65 @@ class ServerView:
         for start in range(0, len(ids), PAGE_SIZE):
             any_of = models.MatchAny(any=list(ids[start : start + PAGE_SIZE]))
             scope = compile_filter(ChunkFilter(book_id=book_id), models.FieldCondition(key=CHUNK_ID, match=any_of))
-            records += await scroll(self.client, self.collection, scope, with_vectors=with_vectors)
+            records += await scroll(self._client, self._collection, scope, with_vectors=with_vectors)
         return await self._live(book_id, records)
 
     async def _note_epoch(self, book_id: str) -> None:
-        if book_id not in self.epochs:
-            self.epochs[book_id] = await self.generations.epoch(book_id)
+        if book_id not in self._first:
+            self._first[book_id] = await self._generations.epoch(book_id)
 
     async def _live(self, book_id: str, points: Sequence[P]) -> list[P]:
         """The points whose generation is live."""
         parents = sorted({str(_payload(point)[PARENT]) for point in points})
-        generations = await self.generations.live(book_id, parents)
+        lessons = await self._generations.live(book_id, parents)
+        self._last[book_id] = lessons.epoch
+        generations = lessons.generations
         return [point for point in points if generations.get(_payload(point)[PARENT]) == _payload(point)[GENERATION]]
+
+
+def _searches(vector: Vector, terms: WeightedTerms, where: ChunkFilter, limit: int) -> list[models.QueryRequest]:
+    """Two searches for one request: the cosine, and then the BM25 score, of every chunk that is among the best by
+    either. Each shard proposes as many as it is asked for, so the answers may be longer."""
+    scope = compile_filter(where)
+    nearest = models.Prefetch(query=[vector], using=schema.DENSE, filter=scope, params=EXACT, limit=limit)
+    proposals = [nearest]
+    if terms.indices:
+        words = models.SparseVector(indices=terms.indices, values=terms.values)
+        proposals.append(models.Prefetch(query=words, using=schema.LEXICAL, filter=scope, limit=limit))
+    most = len(proposals) * limit * MAX_SHARDS
+    searches = [
+        models.QueryRequest(
+            prefetch=proposals,
+            query=[vector],
+            using=schema.DENSE,
+            params=EXACT,
+            limit=most,
+            with_payload=[CHUNK_ID, GENERATION, PARENT, schema.HASH_FIELD],
+        )
+    ]
+    if terms.indices:
+        searches.append(models.QueryRequest(prefetch=proposals, query=words, using=schema.LEXICAL, limit=most))
+    return searches
+
+
+def best(scores: Scores, limit: int) -> list[str]:
+    """The points with the best scores; of equal ones, those with the lesser id."""
+    return sorted(scores, key=lambda point: (-scores[point], point))[:limit]
+
+
+def _of_generations(generations: Collection[int]) -> models.FieldCondition:
+    return models.FieldCondition(key=GENERATION, match=models.MatchAny(any=sorted(generations)))
 
 
 def compile_filter(where: ChunkFilter, *more: models.Condition) -> models.Filter:
     """The filter in the server's form, narrowed by further conditions."""
     return models.Filter(must=[*(_translate(condition) for condition in conditions_of(where)), *more])
+
+
+def compile_book_filter(book_id: str) -> models.Filter:
+    """Every point of a book, whatever its tier: an index reads it without looking at each point."""
+    match = models.MatchValue(value=book_id)
+    return models.Filter(must=[models.FieldCondition(key=schema.TENANT_FIELD, match=match)])
 
 
 def _translate(condition: Condition) -> models.FieldCondition:
@@ -217,12 +312,14 @@ def stored_of(point: models.ScoredPoint | models.Record) -> StampedChunk:
     return from_payload(_payload(point).get(CHUNK_ID), point.payload)
 
 
-def _scores(points: Sequence[models.ScoredPoint], refs: dict[str, ChunkRef]) -> Scores:
-    """The scores of the points; the ids and hashes of their chunks are added to `refs`."""
-    for point in points:
-        payload = _payload(point)
-        refs[str(point.id)] = (ChunkId(str(payload[CHUNK_ID])), str(payload[schema.HASH_FIELD]))
-    return {str(point.id): point.score for point in points}
+def indexed_of(point: models.Record) -> IndexedChunk:
+    """The chunk behind a point, with its vectors."""
+    return IndexedChunk(stored=stored_of(point), vectors=_dense_of(point))
+
+
+def _ref(point: models.ScoredPoint) -> ChunkRef:
+    payload = _payload(point)
+    return ChunkId(str(payload[CHUNK_ID])), str(payload[schema.HASH_FIELD])
 
 
 def generation_of(point: models.Record) -> tuple[str, int]:
@@ -292,18 +389,23 @@ class ServerIndex:
     def __init__(self, client: AsyncQdrantClient, collection: str, generations: Generations) -> None:
         self._client = client
         self._generations = generations
+        self._points: dict[str, IndexedChunk] = {}
         self._breaker = CircuitBreaker("qdrant")
         self.collection = collection
 
     async def read(self, work: Callable[[ServerView], Awaitable[T]]) -> T:
         """Run `work`, and run it again if a replacement was committed in between."""
         for _ in range(MAX_ATTEMPTS):
-            view = ServerView(self._client, self.collection, self._generations, {})
+            view = ServerView(self._client, self.collection, self._generations, self._points)
             with self._breaker.request():  # readers do not wait for a server that is down
                 result = await work(view)
-            if await view.is_current():
+            if view.is_current:
                 return result
         raise Busy("the book is being replaced faster than it can be read; try again in a moment")
+
+    def count_terms(self, chunks: Sequence[Chunk], language: str) -> dict[int, int]:
+        """In how many of these chunks each term occurs, as this index finds them."""
+        return count_terms(chunks, language)
 
     async def check_room(self) -> None:
         """Nothing: the server looks after its own disk."""
@@ -329,7 +431,7 @@ class ServerIndex:
         scope = compile_filter(ChunkFilter(book_id=book_id))
         points = await scroll(self._client, self.collection, scope, payload=[PARENT, GENERATION])
         parents = sorted({generation_of(point)[0] for point in points})
-        live = await self._generations.live(book_id, parents)
+        live = (await self._generations.live(book_id, parents)).generations
         dead = []
         for point in points:
             parent, generation = generation_of(point)
@@ -384,6 +486,7 @@ async def open_server_index(
     """The collection on the server, created on first use if dimensions are given; the client is closed at the end."""
     try:
         with client_errors():
+            check_version((await client.info()).version)
             if await client.collection_exists(collection):
                 await _check(client, collection, dimensions)
             elif dimensions is None:
@@ -398,25 +501,55 @@ async def open_server_index(
 def connect(url: str, api_key: str | None) -> AsyncQdrantClient:
     """A client for a server; it sends nothing yet."""
     try:
-        return AsyncQdrantClient(url=url, api_key=api_key, timeout=TIMEOUT_SECONDS, check_compatibility=False)
+        return AsyncQdrantClient(
+            url=url,
+            api_key=api_key,
+            timeout=TIMEOUT_SECONDS,
+            check_compatibility=False,  # by a thread that prints warnings; `check_version` does it
+            limits=KEEP_ALIVE,
+            headers=UNCOMPRESSED,
+        )
     except ValueError as exc:
         raise ConfigError(f"QDRANT_URL: {url!r} is no address ({exc})") from exc
 
 
+def check_version(version: str) -> None:
+    """Refuse a server that cannot do what is asked of it, and warn of one that was never tried."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    release = (int(numbers[1]), int(numbers[2])) if numbers else None
+    if release is None or release not in TESTED_RELEASES:
+        log.warning("the Qdrant server is %s, which was not tested; tested: %s", version, _in_words(TESTED_RELEASES))
+    if release is not None and release < OLDEST_RELEASE:
+        raise ConfigError(
+            f"QDRANT_URL: the Qdrant server is {version}; {_in_words([OLDEST_RELEASE])} or newer is needed, which "
+            "counts the points of each version of a lesson. Upgrade the server"
+        )
+
+
+def _in_words(releases: Iterable[tuple[int, int]]) -> str:
+    return ", ".join(f"{major}.{minor}" for major, minor in releases)
+
+
 async def _check(client: AsyncQdrantClient, collection: str, dimensions: int | None) -> None:
-    vectors: Any = (await client.get_collection(collection)).config.params.vectors
+    """Refuse a collection that is not ours; let one of an older version take the terms' weights as they come."""
+    params = (await client.get_collection(collection)).config.params
+    vectors: Any = params.vectors
     dense = vectors.get(schema.DENSE) if isinstance(vectors, dict) else None
     if dense is None or (dimensions is not None and dense.size != dimensions):
         raise IndexMismatch(
             f"the collection {collection!r} on the server was not made by Lectern for {dimensions} dimensions; "
             "set QDRANT_COLLECTION_NAME to another name"
         )
+    words = (params.sparse_vectors or {}).get(schema.LEXICAL)
+    if words is not None and words.modifier == models.Modifier.IDF:
+        plain = {schema.LEXICAL: models.SparseVectorParams(modifier=models.Modifier.NONE)}
+        await client.update_collection(collection, sparse_vectors_config=plain)
 
 
 async def _create(client: AsyncQdrantClient, collection: str, dimensions: int) -> None:
     windows = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
     dense = models.VectorParams(size=dimensions, distance=models.Distance.COSINE, multivector_config=windows)
-    sparse = models.SparseVectorParams(modifier=models.Modifier.IDF)
+    sparse = models.SparseVectorParams()  # terms come weighted
     await client.create_collection(
         collection, vectors_config={schema.DENSE: dense}, sparse_vectors_config={schema.LEXICAL: sparse}
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from lectern.domain.books import BookEntry, Survey
-from lectern.domain.chunks import Change, model_of
+from lectern.domain.chunks import Change
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import IndexDamaged, LecternError, SourceError
 from lectern.domain.failpoints import reached
@@ -272,8 +272,7 @@ class _Run:
         if self.request.mode != "recreate":  # which starts every stamp again
             stored = await self.serving.index.read(lambda view: view.by_ids(book_id, ids))
         await asyncio.sleep(0)  # an index in this process never yields to other tasks
-        model = model_of(self.serving.embedder.fingerprint)
-        return intent_of(read, stored, vectors, model, self.survey.manifest.language)
+        return intent_of(read, stored, vectors, self.serving, self.survey.manifest.language)
 
     async def _sweep(self) -> None:
         """Remove the chunks that no lesson has, after a recreate or for the doctor."""

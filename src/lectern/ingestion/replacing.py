@@ -10,14 +10,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from lectern.domain.books import BookEntry, LessonSource
-from lectern.domain.chunks import Change, Chunk, IndexedChunk, StampedChunk, chunks_digest
+from lectern.domain.chunks import Change, Chunk, IndexedChunk, StampedChunk, chunks_digest, model_of
 from lectern.domain.clock import utc_now
 from lectern.domain.errors import Busy, IndexDamaged, IndexMismatch, LecternError, ProviderError
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.vectors import VectorSource, stamp_chunks
 from lectern.ingestion.worker import ReadReplacement
-from lectern.ports.index import ChunkIndex, Collections
+from lectern.ports.index import ChunkIndex, Collections, Serving
 from lectern.ports.jobs import BookLocks
 from lectern.ports.ledger import Ledger
 
@@ -51,9 +51,14 @@ def without_digests(
 
 
 def intent_of(
-    read: ReadReplacement, stored_chunks: Mapping[str, StampedChunk], vectors: VectorSource, model: str, language: str
+    read: ReadReplacement,
+    stored_chunks: Mapping[str, StampedChunk],
+    vectors: VectorSource,
+    serving: Serving,
+    language: str,
 ) -> Intent:
     """The intent of one replacement. A lesson without chunks is removed from the index, like a deleted one."""
+    model = model_of(serving.embedder.fingerprint)
     chunks = read.chunks
     sources = {lesson.source_file: lesson for lesson in read.replacement.lessons}
     new_ids = {chunk.id for chunk in chunks}
@@ -65,7 +70,11 @@ def intent_of(
     drop = tuple(chunk_id for chunk_id in old_ids if chunk_id not in new_ids)
     return Intent(
         change=Change(put=indexed, drop=drop, language=language),
-        records=tuple(_record(sources[name], lesson.chunks) for name, lesson in read.lessons.items() if lesson.chunks),
+        records=tuple(
+            _record(sources[name], lesson.chunks, serving.index.count_terms(lesson.chunks, language))
+            for name, lesson in read.lessons.items()
+            if lesson.chunks
+        ),
         retired=tuple(record.source_file for record in read.replacement.retired),
     )
 
@@ -220,7 +229,7 @@ async def _apply(ledger: Ledger, index: ChunkIndex, work: Unsettled) -> None:
     await ledger.forget(work.number)
 
 
-def _record(source: LessonSource, chunks: Sequence[Chunk]) -> IngestionRecord:
+def _record(source: LessonSource, chunks: Sequence[Chunk], terms: Mapping[int, int]) -> IngestionRecord:
     return IngestionRecord(
         source_file=source.source_file,
         file_hash=source.source_file_hash,
@@ -235,4 +244,5 @@ def _record(source: LessonSource, chunks: Sequence[Chunk]) -> IngestionRecord:
         module_title=source.module_title,
         url=source.url,
         payload_digest=chunks_digest(chunks),
+        terms=terms,
     )

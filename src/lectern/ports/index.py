@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from lectern.domain.books import BookEntry
-from lectern.domain.chunks import Change, IndexedChunk, StampedChunk, Vector
+from lectern.domain.chunks import Change, Chunk, ChunkId, IndexedChunk, StampedChunk, Vector
 from lectern.domain.evidence import Candidate
 from lectern.domain.scope import ChunkFilter
 
@@ -87,6 +87,9 @@ class ChunkIndex(Protocol):
         """Run `work` on a view that no replacement disturbs. It may be run again from the start, so it must only
         read."""
 
+    def count_terms(self, chunks: Sequence[Chunk], language: str) -> dict[int, int]:
+        """In how many of these chunks each term occurs, as this index finds them."""
+
     async def check_room(self) -> None:
         """Raise if there is too little room for a batch of changes."""
 
@@ -97,14 +100,50 @@ class ChunkIndex(Protocol):
         """How many points of the book have a generation that is neither live nor pending; `drop` deletes them."""
 
 
-class Generations(Protocol):
-    """Which version of each lesson readers see, for an index that holds two while one replaces the other."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermCounts:
+    """In how many chunks of a book terms occur, at one epoch."""
+
+    epoch: int
+    complete: bool  # False if the book was changed by a version that does not count, or was not counted yet
+    chunks: int  # of the book
+    by_term: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveLessons:
+    """The live generation of lessons, at one epoch."""
+
+    epoch: int
+    generations: Mapping[str, int]  # by parent_doc_id
+
+
+CountedChunk = tuple[ChunkId, Sequence[int]]  # a chunk and its terms, each once
+
+
+class Lexicon(Protocol):
+    """In how many chunks of a book each term occurs, in one collection. It changes in the commits that change the
+    lessons."""
+
+    async def counts(self, book_id: str, terms: Sequence[int]) -> TermCounts:
+        """The counts of these terms, and the epoch of the book."""
+
+    async def recount(self, book_id: str, epoch: int, chunks: Iterable[CountedChunk]) -> None:
+        """Count a book anew, from all of its chunks; nothing is done if it has changed since that epoch."""
+
+
+class Generations(Lexicon, Protocol):
+    """What the ledger says of a collection: which version of each lesson readers see, where the index holds two while
+    one replaces the other, and in how many chunks each term occurs."""
 
     async def epoch(self, book_id: str) -> int:
         """A number that changes with every committed replacement in the book."""
 
-    async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
+    async def live(self, book_id: str, parents: Sequence[str]) -> LiveLessons:
         """The live generation of each of these lessons that the book has."""
+
+    async def chunk_counts(self, book_id: str) -> tuple[int, Mapping[int, int]]:
+        """The epoch of the book, and how many live chunks each generation has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,13 @@ class Ledger(Protocol):
     """Which files and chunks each collection holds, with their hashes."""
 
     async def books(self) -> tuple[BookEntry, ...]:
-        """Every indexed book."""
+        """Every indexed book, as of now."""
+
+    async def known_books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book as this process last read them; whoever uses them asks `are_current` afterwards."""
+
+    def are_current(self, entries: tuple[BookEntry, ...]) -> bool:
+        """Whether no change of these books has been noticed. Reading a book's term counts notices changes."""
 
     async def book(self, book_id: str) -> BookEntry | None:
         """One book, if it is indexed."""

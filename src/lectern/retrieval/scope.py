@@ -3,47 +3,58 @@ search is never widened."""
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from lectern.domain.books import LAYERS, LEVELS, TIERS, TOP_TIER, BookEntry, Manifest
 from lectern.domain.errors import BadInput, UnknownBook
 from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope
-from lectern.ports.ledger import Ledger
 from lectern.schemas.scope import WIRE
 
 MAX_NUMBER = 2**31  # of a chapter or lesson; the indexes and databases can compare it
 
 
+class BookSource(Protocol):
+    """What is known of the books: by the ledger, or by a search that checks it afterwards."""
+
+    async def books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book."""
+
+    async def modules(self, book_id: str) -> tuple[str, ...]:
+        """The book's modules, by name."""
+
+
 async def resolve_book(
-    book_id: str | None, ledger: Ledger, default: str | None, readable: frozenset[str] | None = None
+    book_id: str | None, books: BookSource, default: str | None, readable: frozenset[str] | None = None
 ) -> BookEntry:
     """The book to use: the one named, else the only one, else the configured default. Books that the caller may not
     read do not exist here; `readable=None` means all."""
-    books = {entry.manifest.book_id: entry for entry in await ledger.books()}
+    entries = {entry.manifest.book_id: entry for entry in await books.books()}
     if readable is not None:
-        books = {book: entry for book, entry in books.items() if book in readable}
-        default = default if default in books else None  # an error must not show its name to this caller
-    name = book_id if book_id is not None else default if len(books) != 1 else next(iter(books))
-    if name is None and books:
-        raise BadInput(f"several books are indexed, say which by book_id: {', '.join(books)}", field="book_id")
-    if name is None or name not in books:
-        raise UnknownBook(name or "", tuple(books))
-    return books[name]
+        entries = {book: entry for book, entry in entries.items() if book in readable}
+        default = default if default in entries else None  # an error must not show its name to this caller
+    name = book_id if book_id is not None else default if len(entries) != 1 else next(iter(entries))
+    if name is None and entries:
+        raise BadInput(f"several books are indexed, say which by book_id: {', '.join(entries)}", field="book_id")
+    if name is None or name not in entries:
+        raise UnknownBook(name or "", tuple(entries))
+    return entries[name]
 
 
 async def resolve(
-    scope: Scope, ledger: Ledger, default_book: str | None, readable: frozenset[str] | None = None
+    scope: Scope, books: BookSource, default_book: str | None, readable: frozenset[str] | None = None
 ) -> ResolvedScope:
     """A reader's scope, checked against its book."""
-    entry = await resolve_book(scope.book_id, ledger, default_book, readable)
-    return ResolvedScope(entry=entry, where=await resolve_scope(scope, entry.manifest, ledger))
+    entry = await resolve_book(scope.book_id, books, default_book, readable)
+    return ResolvedScope(entry=entry, where=await resolve_scope(scope, entry.manifest, books))
 
 
-async def resolve_scope(scope: Scope, manifest: Manifest, ledger: Ledger) -> ChunkFilter:
+async def resolve_scope(scope: Scope, manifest: Manifest, books: BookSource) -> ChunkFilter:
     """The filter for a reader of this book."""
     tier = scope.tier if scope.tier is not None else manifest.reader_tier
     if tier is not None and tier not in TIERS:
         raise BadInput(f"{WIRE['tier']} must be 1 to {TOP_TIER}, not {tier}", field=WIRE["tier"])
     if scope.module is not None:
-        _check_known("module", scope.module, await ledger.modules(manifest.book_id))
+        _check_known("module", scope.module, await books.modules(manifest.book_id))
     if scope.layer is not None:
         _check_known("layer", scope.layer, LAYERS)
     _check_levels(scope.levels)

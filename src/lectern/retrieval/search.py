@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lectern.domain.books import BookEntry
 from lectern.domain.chunks import Chunk, ChunkId, IndexedChunk
+from lectern.domain.errors import Busy, LecternError
 from lectern.domain.evidence import Around, Candidate, Findings, Hit
 from lectern.domain.scope import ResolvedScope, SearchMode, SearchQuery
 from lectern.ports.index import Collections, IndexView
@@ -26,6 +28,7 @@ Neighbours = dict[str, Around]
 Step = Callable[[Chunk], ChunkId | None]
 Scale = Callable[[float], float]  # from a cosine to its relevance
 MIN_CANDIDATES = 30  # of each of the two searches; more found no more (docs/decisions/0004-fusion.md)
+MAX_ATTEMPTS = 10  # of a search that changes of the list of books disturb
 CANDIDATES_PER_RESULT = 2  # so that a page is full although duplicates and weak hits are left out
 
 
@@ -114,9 +117,34 @@ class HybridSearch:
         self._default_book = default_book
         self._scale_of = scale_of
 
-    async def __call__(self, query: SearchQuery) -> Findings:
-        """The best hits in the scope that the query names."""
-        return await self.within(await resolve(query.scope, self._ledger, self._default_book), query)
+    async def __call__(self, query: SearchQuery, readable: frozenset[str] | None = None) -> Findings:
+        """The best hits in the scope that the query names, in a book that the caller may read; None means any.
+
+        The scope is resolved with the books that this process knows. To ask first whether they are current would be one
+        more statement for every search; the search's own first statement tells. If they are not, it is done again.
+        """
+        books = await self._ledger.known_books()
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                scope = await self._resolve(query, books, readable)
+                findings = await self.within(scope, query)
+            except LecternError:
+                newer = await self._ledger.books()
+                if newer == books:
+                    raise
+            else:
+                if self._ledger.are_current(books):
+                    return findings
+                newer = await self._ledger.books()
+                if _served_alike(scope, await self._resolve(query, newer, readable)):
+                    return findings
+            books = newer
+        raise Busy("the books change faster than they can be searched; try again in a moment")
+
+    async def _resolve(
+        self, query: SearchQuery, books: tuple[BookEntry, ...], readable: frozenset[str] | None
+    ) -> ResolvedScope:
+        return await resolve(query.scope, _KnownBooks(books, self._ledger), self._default_book, readable)
 
     async def within(self, scope: ResolvedScope, query: SearchQuery) -> Findings:
         """The best hits in a resolved scope, with everything that was applied to get them."""
@@ -177,6 +205,29 @@ async def _ranked(find: Callable[[int], Awaitable[list[Candidate]]], query: Sear
         if len(ranked) >= size or proposed < limit:  # the index proposes `limit` of them if the scope has so many
             return ranked[:size]
         limit *= 2
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownBooks:
+    """The books as they were when a search began."""
+
+    entries: tuple[BookEntry, ...]
+    ledger: Ledger
+
+    async def books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book."""
+        return self.entries
+
+    async def modules(self, book_id: str) -> tuple[str, ...]:
+        """The book's modules, by name."""
+        return await self.ledger.modules(book_id)
+
+
+def _served_alike(scope: ResolvedScope, newer: ResolvedScope) -> bool:
+    """Whether a search in the one scope is a search in the other."""
+    old, new = scope.entry, newer.entry
+    same_place = (old.collection_name, old.fingerprint) == (new.collection_name, new.fingerprint)
+    return scope.where == newer.where and same_place and old.manifest == new.manifest
 
 
 def _page(ranked: list[Ranked], query: SearchQuery) -> list[Ranked]:

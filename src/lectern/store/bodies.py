@@ -94,6 +94,10 @@ def _indexed_from_json(body: dict[str, Any]) -> IndexedChunk:
 
 
 def _record_from_json(body: dict[str, Any]) -> IngestionRecord:
-    return IngestionRecord(
-        **{**body, "place": LessonPlace(**body["place"]), "chunk_ids": tuple(body["chunk_ids"])},
-    )
+    terms = body.get("terms")  # an older version stored none
+    fields = {
+        "place": LessonPlace(**body["place"]),
+        "chunk_ids": tuple(body["chunk_ids"]),
+        "terms": None if terms is None else {int(term): count for term, count in terms.items()},
+    }
+    return IngestionRecord(**{**body, **fields})

@@ -6,21 +6,22 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from lectern.domain.books import BookEntry, LessonPlace
-from lectern.domain.errors import ConfigError
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.store import bodies
-from lectern.store.tables import books, intents, lessons
-
-MAX_VARIABLES = 500  # SQLite limits the variables of one statement
+from lectern.store.book_list import MAX_VARIABLES, BookList, reading_row
+from lectern.store.database import reading, transaction
+from lectern.store.generations import SqlGenerations
+from lectern.store.lexicons import Exchange, terms_to_bytes
+from lectern.store.tables import books, intents, lessons, lexicons
 
 
 class SqlLedger:
@@ -28,53 +29,34 @@ class SqlLedger:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self._alone = engine.dialect.name == "sqlite"  # one process and one connection, so the cache is never old
-        self._cached_books: tuple[BookEntry, ...] | None = None
-        self._writes = 0  # starts and ends of writes: what was read across one may be old
+        self._book_list = BookList(engine)
+        self._modules: dict[str, tuple[BookEntry, tuple[str, ...]]] = {}  # by book, as long as its entry is the same
+
+    def generations(self, collection: str) -> SqlGenerations:
+        """What the index of a collection asks the ledger."""
+        return SqlGenerations(self._engine, collection, self._book_list)
 
     async def books(self) -> tuple[BookEntry, ...]:
-        """Every indexed book, by its id. Cached, because every search asks for it."""
-        if self._cached_books is not None and self._alone:
-            return self._cached_books
-        before = self._writes
-        entries = await self._books()
-        if before == self._writes:
-            self._cached_books = entries
-        return entries
+        """Every indexed book, as of now, by its id."""
+        return await self._book_list.now()
+
+    async def known_books(self) -> tuple[BookEntry, ...]:
+        """Every indexed book as this process last read them; whoever uses them asks `are_current` afterwards."""
+        return await self._book_list.known()
+
+    def are_current(self, entries: tuple[BookEntry, ...]) -> bool:
+        """Whether no change of these books has been noticed. Reading a book's term counts notices changes."""
+        return self._book_list.are_current(entries)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that changes what `books` returns. Even an interrupted one may have been committed, so the
-        cache is cleared however it ends."""
-        self._forget_books()
+        """A transaction that changes what `books` returns."""
+        self._book_list.forget()
         try:
-            async with self._engine.begin() as connection:
+            async with transaction(self._engine) as connection:
                 yield connection
         finally:
-            self._forget_books()
-
-    def _forget_books(self) -> None:
-        self._cached_books = None
-        self._writes += 1
-
-    async def _books(self) -> tuple[BookEntry, ...]:
-        totals = (
-            select(lessons.c.book_id, lessons.c.collection, func.sum(lessons.c.chunk_count).label("total"))
-            .group_by(lessons.c.book_id, lessons.c.collection)
-            .subquery()
-        )
-        query = (
-            select(books, func.coalesce(totals.c.total, 0).label("total_chunks"))
-            .join_from(
-                books,
-                totals,
-                (books.c.book_id == totals.c.book_id) & (books.c.collection_name == totals.c.collection),
-                isouter=True,
-            )
-            .order_by(books.c.book_id)
-        )
-        async with self._engine.connect() as connection:
-            return tuple(_entry(row) for row in await connection.execute(query))
+            self._book_list.forget()
 
     async def book(self, book_id: str) -> BookEntry | None:
         """One book, if it is indexed."""
@@ -103,12 +85,14 @@ class SqlLedger:
         """Delete a book whose lessons are all gone, together with its intents."""
         async with self._writing() as connection:
             await connection.execute(delete(intents).where(intents.c.book_id == book_id))
+            await connection.execute(delete(lexicons).where(lexicons.c.book_id == book_id))
             await connection.execute(delete(books).where(books.c.book_id == book_id))
 
     async def records(self, book_id: str, collection: str) -> dict[str, IngestionRecord]:
         """The book's files in a collection, by `source_file`."""
-        query = select(lessons).where(lessons.c.book_id == book_id, lessons.c.collection == collection)
-        async with self._engine.connect() as connection:
+        columns = [column for column in lessons.c if column is not lessons.c.terms]  # the half of a row's bytes
+        query = select(*columns).where(lessons.c.book_id == book_id, lessons.c.collection == collection)
+        async with reading(self._engine) as connection:
             return {row.source_file: _record(row) for row in await connection.execute(query)}
 
     async def collections(self, book_id: str) -> tuple[str, ...]:
@@ -116,20 +100,27 @@ class SqlLedger:
         query = (
             select(lessons.c.collection).where(lessons.c.book_id == book_id).distinct().order_by(lessons.c.collection)
         )
-        async with self._engine.connect() as connection:
+        async with reading(self._engine) as connection:
             return tuple((await connection.execute(query)).scalars())
 
     async def modules(self, book_id: str) -> tuple[str, ...]:
         """The book's modules, by name."""
+        entry = next((entry for entry in await self.known_books() if entry.manifest.book_id == book_id), None)
+        entry_then, modules = self._modules.get(book_id, (None, ()))
+        if entry is not None and entry is entry_then:
+            return modules
         query = select(lessons.c.module).where(lessons.c.book_id == book_id).distinct().order_by(lessons.c.module)
-        async with self._engine.connect() as connection:
-            return tuple((await connection.execute(query)).scalars())
+        async with reading(self._engine) as connection:
+            modules = tuple((await connection.execute(query)).scalars())
+        if entry is not None:
+            self._modules[book_id] = entry, modules
+        return modules
 
     async def intend(self, book_id: str, collection: str, planned: Sequence[Intent]) -> int:
         """Write down what is about to happen; returns the number to settle it with, which is also its generation."""
         body = await asyncio.to_thread(bodies.intents_to_bytes, planned)  # megabytes of JSON to be compressed
         values = {"book_id": book_id, "collection": collection, "body": body}
-        async with self._engine.begin() as connection:
+        async with transaction(self._engine) as connection:
             statement = insert(intents).values(**values).returning(intents.c.number)
             number = int((await connection.execute(statement)).scalar_one())
             reached("ledger.before-intend")
@@ -137,32 +128,41 @@ class SqlLedger:
         return number
 
     async def settle(self, work: Unsettled) -> None:
-        """Note that an intent was applied: replace the records, and so what readers see, in one transaction."""
+        """Note that an intent was applied: replace the records, and so what readers see, and the term counts, in one
+        transaction."""
+        records = [record for intent in work.intents for record in intent.records]
         outdated = [name for intent in work.intents for name in intent.retired]
-        outdated += [record.source_file for intent in work.intents for record in intent.records]
+        outdated += [record.source_file for record in records]
         common = {"collection": work.collection, "generation": work.number}
-        rows = [{**_row(record), **common} for intent in work.intents for record in intent.records]
+        rows = [{**_row(record), **common} for record in records]
         in_collection = (lessons.c.book_id == work.book_id) & (lessons.c.collection == work.collection)
         async with self._writing() as connection:
+            exchange = Exchange(connection, (work.book_id, work.collection))
+            await exchange.begin()
             for start in range(0, len(outdated), MAX_VARIABLES):
                 names = outdated[start : start + MAX_VARIABLES]
+                await exchange.remove(names)
                 await connection.execute(delete(lessons).where(in_collection, lessons.c.source_file.in_(names)))
             if rows:
                 await connection.execute(insert(lessons), rows)
-            book = update(books).where(books.c.book_id == work.book_id)
+            for record in records:
+                exchange.add(record.terms, record.chunk_count)
+            reached("ledger.before-count")
+            await exchange.finish()
+            book = update(books).where(books.c.book_id == work.book_id)  # last: it locks the list of books
             await connection.execute(book.values(epoch=books.c.epoch + 1))
             reached("ledger.before-settle")
         reached("ledger.settled")
 
     async def forget(self, number: int) -> None:
         """Delete an intent that is settled or given up."""
-        async with self._engine.begin() as connection:
+        async with transaction(self._engine) as connection:
             await connection.execute(delete(intents).where(intents.c.number == number))
         reached("ledger.forgotten")
 
     async def unsettled(self) -> list[Unsettled]:
         """What a killed process left unfinished, oldest first; without intents if they cannot be read."""
-        async with self._engine.connect() as connection:
+        async with reading(self._engine) as connection:
             rows = (await connection.execute(select(intents).order_by(intents.c.number))).all()
         return [
             Unsettled(
@@ -175,31 +175,6 @@ class SqlLedger:
         ]
 
 
-class SqlGenerations:
-    """Which generation of each lesson is live in one collection."""
-
-    def __init__(self, engine: AsyncEngine, collection: str) -> None:
-        self._engine = engine
-        self._collection = collection
-
-    async def epoch(self, book_id: str) -> int:
-        """A number that changes with every committed replacement in the book."""
-        async with self._engine.connect() as connection:
-            query = select(books.c.epoch).where(books.c.book_id == book_id)
-            return int((await connection.execute(query)).scalar() or 0)
-
-    async def live(self, book_id: str, parents: Sequence[str]) -> dict[str, int]:
-        """The live generation of each of these lessons that the book has."""
-        in_collection = (lessons.c.book_id == book_id) & (lessons.c.collection == self._collection)
-        generations: dict[str, int] = {}
-        async with self._engine.connect() as connection:
-            for start in range(0, len(parents), MAX_VARIABLES):
-                of_parents = lessons.c.parent_doc_id.in_(parents[start : start + MAX_VARIABLES])
-                query = select(lessons.c.parent_doc_id, lessons.c.generation).where(in_collection, of_parents)
-                generations |= {row.parent_doc_id: row.generation for row in await connection.execute(query)}
-        return generations
-
-
 def _intents(body: bytes) -> tuple[Intent, ...]:
     """The intents in a row; none if they cannot be read, so that an unreadable row does not hide the others."""
     try:
@@ -208,35 +183,7 @@ def _intents(body: bytes) -> tuple[Intent, ...]:
         return ()
 
 
-@contextmanager
-def _reading_row(table: str) -> Iterator[None]:
-    """Say that the database is damaged if a row holds what was never written."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError, AttributeError) as exc:
-        raise ConfigError(
-            f"the database is damaged: a row of {table} cannot be read ({type(exc).__name__}). Put a copy of the "
-            "database back, with the index folder of the same moment; without one, move both to another place and "
-            "ingest your books again"
-        ) from exc
-
-
-@_reading_row("books")
-def _entry(row: Row[Any]) -> BookEntry:
-    return BookEntry(
-        manifest=bodies.manifest_from_json(row.manifest),
-        source=row.source,
-        bound=bool(row.bound),
-        fingerprint=row.fingerprint,
-        collection_name=row.collection_name,
-        total_chunks=int(row.total_chunks),
-        last_full_ingest=row.last_full_ingest,
-        last_incremental_update=row.last_incremental_update,
-        epoch=int(row.epoch),
-    )
-
-
-@_reading_row("lessons")
+@reading_row("lessons")
 def _record(row: Row[Any]) -> IngestionRecord:
     place = LessonPlace(
         book_id=row.book_id, module=row.module, chapter=row.chapter, lesson=row.lesson, doubled_by=row.doubled_by
@@ -278,4 +225,5 @@ def _row(record: IngestionRecord) -> dict[str, Any]:
         "module_title": record.module_title,
         "url": record.url,
         "payload_digest": record.payload_digest,
+        "terms": None if record.terms is None else terms_to_bytes(record.terms),
     }

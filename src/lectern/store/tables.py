@@ -66,7 +66,33 @@ lessons = Table(
     Column("url", Text, nullable=False),
     Column("generation", Integer, nullable=False),  # of the chunks that readers see
     Column("payload_digest", String(64), nullable=False),  # of those chunks, to tell when index and ledger disagree
+    Column("terms", LargeBinary),  # its share of `term_counts`; NULL where an older version wrote the row
 )
+
+# In how many chunks of a book each term occurs, by collection: the sum of the lessons' own counts.
+lexicons = Table(
+    "lexicons",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("book_id", String(64), nullable=False),
+    Column("collection", String(250), nullable=False),
+    Column("epoch", Integer, nullable=False),  # the book's epoch that it is of; another one means: count again
+    Column("chunks", Integer, nullable=False),
+    UniqueConstraint("book_id", "collection", name="lexicons_by_place"),
+    sqlite_autoincrement=True,  # a number that comes again could meet the counts of another book
+)
+
+term_counts = Table(
+    "term_counts",
+    metadata,
+    Column("lexicon", Integer, ForeignKey("lexicons.number", ondelete="CASCADE"), primary_key=True),
+    Column("term", BigInteger, primary_key=True, autoincrement=False),  # 32 bits without a sign
+    Column("chunks", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# PostgreSQL counts here, by a trigger, every statement that changes `books`, whoever sent it.
+book_changes = Table("book_changes", metadata, Column("version", BigInteger, primary_key=True, autoincrement=False))
 api_keys = Table(
     "api_keys",
     metadata,

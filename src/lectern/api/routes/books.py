@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -21,9 +20,7 @@ router = APIRouter(tags=["books"], responses=problems(401, 403, 404, 422, 429, 5
 @router.post("/search", operation_id="search", responses=problems(408, 413))
 async def search(body: SearchQueryIn, lectern: LecternDep, caller: ReadCaller) -> SearchResponse:
     """Find passages of a book."""
-    query = body.query()
-    book_id = await lectern.app.library.book_id(query.scope.book_id, caller.books)
-    findings = await lectern.app.search(replace(query, scope=replace(query.scope, book_id=book_id)))
+    findings = await lectern.app.search(body.query(), caller.books)
     return SearchResponse.of(findings, shared_words)
 
 
