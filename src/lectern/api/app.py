@@ -36,6 +36,7 @@ from lectern.api.sse import Streams
 from lectern.api.web_files import file_route, page_files, web_file
 from lectern.api.widget_access import WidgetAccess, widget_paths, widget_words
 from lectern.app.lectern import Lectern
+from lectern.domain.dependencies import watch
 
 WEB = Path(__file__).parent / "web"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
@@ -74,6 +75,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app.add_middleware(SecurityHeaders)
     app.state.metrics = Metrics(lectern.app.runs, lectern.jobs)
     lectern.app.watchers.append(app.state.metrics.question)
+    lectern.app.stack.callback(watch(app.state.metrics.call))
     app.add_middleware(RequestTracing, metrics=app.state.metrics)
     return app
 

@@ -8,6 +8,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from lectern import __version__
 from lectern.conversations.runs import QuestionOutcome, Runs
+from lectern.domain.dependencies import DEPENDENCIES, Call
 from lectern.domain.jobs import IngestionJob
 from lectern.jobs.runner import Jobs
 
@@ -43,6 +44,25 @@ class Metrics:
         active = Gauge("lectern_runs_active", "Questions that are being answered.", registry=self.registry)
         active.set_function(lambda: runs.active)
         jobs.watchers.append(self.job)
+        self._calls = Counter(
+            "lectern_dependency_calls",
+            "Calls of other servers, failed ones included.",
+            ["dependency"],
+            registry=self.registry,
+        )
+        self._errors = Counter(
+            "lectern_dependency_errors", "Calls of other servers that failed.", ["dependency"], registry=self.registry
+        )
+        self._call_seconds = Histogram(
+            "lectern_dependency_seconds",
+            "Seconds of calls of other servers.",
+            ["dependency"],
+            buckets=BUCKET_SECONDS,
+            registry=self.registry,
+        )
+        for dependency in DEPENDENCIES:  # a rate begins at zero, not at the first failure
+            self._calls.labels(dependency)
+            self._errors.labels(dependency)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
@@ -60,6 +80,12 @@ class Metrics:
         """Count an ingestion that has ended."""
         self._jobs.labels(job.status).inc()
         self._embedded.inc(job.chunks_embedded)
+
+    def call(self, call: Call) -> None:
+        """Count a call of a dependency. It may be of any application of the process."""
+        self._calls.labels(call.dependency).inc()
+        self._errors.labels(call.dependency).inc(call.error is not None)
+        self._call_seconds.labels(call.dependency).observe(call.seconds)
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text format."""

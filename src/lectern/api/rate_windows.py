@@ -20,6 +20,7 @@ from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 from limits.errors import StorageError
 
+from lectern.domain.dependencies import calling
 from lectern.domain.errors import TooMany
 from lectern.domain.extras import import_extra
 from lectern.domain.keys import Caller
@@ -157,7 +158,8 @@ class RateWindows:
     async def _with_counter(self, work: Callable[[_Counter], Awaitable[T]]) -> T:
         if self._shared is not None and time.monotonic() >= self._retry_at:
             try:
-                return await work(self._shared)
+                with calling("redis"):
+                    return await work(self._shared)
             except (StorageError, OSError) as exc:
                 self._retry_at = time.monotonic() + REDIS_RETRY_SECONDS
                 log.warning(

@@ -2,7 +2,7 @@
 on one line. Known secrets are removed.
 
 Each question has one line: how it ended, the confidence, the times. It contains the question's text only if the
-operator asks for it.
+operator asks for it. Each failed call of a dependency has one line.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from lectern.conversations.runs import QuestionOutcome
+from lectern.domain.dependencies import Call
 
 LogFormat = Literal["auto", "json", "console"]
 HIDDEN = "[hidden]"
+MAX_DETAIL = 300  # characters of an error
 _KEYS = re.compile(r"\b(?:sk-[\w-]{8,}|l[kp]_[A-Za-z0-9]+_[\w-]{8,})")  # OpenAI's and our own
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 log = structlog.get_logger("lectern.questions")
+dependency_log = structlog.get_logger("lectern.dependencies")
 
 
 class Redaction:
@@ -129,3 +132,16 @@ class QuestionLog:
                 "total_ms": round(float(reply["total_time_ms"]), 1),
             }
         log.info("question.replied" if reply is not None else "question.failed", **line)
+
+
+def log_failed_call(call: Call) -> None:
+    """Write the line of a call of a dependency, if it failed."""
+    if call.error is None:
+        return
+    dependency_log.warning(
+        "dependency.failed",
+        dependency=call.dependency,
+        error=type(call.error).__name__,
+        detail=str(call.error)[:MAX_DETAIL],
+        seconds=round(call.seconds, 3),
+    )

@@ -59,10 +59,11 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     from lectern.api.sse import leave_streams_to_their_runs
     from lectern.app.factories import check_settings, model_description, parts_description
     from lectern.app.lectern import Lectern
-    from lectern.app.logs import QuestionLog, configure
+    from lectern.app.logs import QuestionLog, configure, log_failed_call
     from lectern.app.open import open_application
     from lectern.app.settings import changed_variables
     from lectern.conversations.retention import keep_tidy
+    from lectern.domain import dependencies
 
     class Server(uvicorn.Server):
         """Prints its address when it is ready. After a signal it shuts down and does not raise the signal again."""
@@ -101,6 +102,7 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
             )
             leave_streams_to_their_runs()
             configure(lectern.app.settings.log_format, secrets=lectern.app.settings.secrets())
+            lectern.app.stack.callback(dependencies.watch(log_failed_call))
             lectern.app.watchers.append(QuestionLog(with_text=lectern.app.settings.log_questions))
             await lectern.app.conversations.log.sweep()
             await lectern.jobs.adopt_orphans()

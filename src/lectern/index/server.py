@@ -29,6 +29,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from lectern.domain.chunks import Change, Chunk, ChunkId, IndexedChunk, StampedChunk, Vector
+from lectern.domain.dependencies import calling
 from lectern.domain.errors import (
     Busy,
     ConfigError,
@@ -82,7 +83,13 @@ MAX_ATTEMPTS = 10  # of a read that replacements interrupt, and of a deletion
 
 @contextmanager
 def client_errors() -> Iterator[None]:
-    """Turn an exception of the client into an error of Lectern that says what to do."""
+    """Report the call, and turn an exception of the client into an error of Lectern that says what to do."""
+    with calling("qdrant"), _mapped_errors():
+        yield
+
+
+@contextmanager
+def _mapped_errors() -> Iterator[None]:
     try:
         yield
     except ResourceExhaustedResponse as exc:

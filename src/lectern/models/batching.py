@@ -18,6 +18,7 @@ from functools import partial
 from itertools import count
 
 from lectern.domain.chunks import Vector
+from lectern.domain.dependencies import calling
 from lectern.domain.errors import BadInput, ProviderError, ProviderTimeout, RateLimited
 from lectern.ports.index import Purpose
 
@@ -110,8 +111,9 @@ class BatchEmbedding:
         end = time.monotonic() + policy.budget
         for attempt in count(1):
             try:
-                async with asyncio.timeout(min(policy.timeout, end - time.monotonic())):
-                    return await send()
+                with calling("embedder"):
+                    async with asyncio.timeout(min(policy.timeout, end - time.monotonic())):
+                        return await send()
             except TimeoutError:
                 error: ProviderError = ProviderTimeout(self.provider, "did not answer in time; try again")
             except ProviderError as exc:

@@ -14,7 +14,7 @@ import json
 import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Literal, TypeVar, cast
@@ -24,6 +24,7 @@ from openai import APIStatusError, AsyncOpenAI, AsyncStream, NotGiven, Omit, Ope
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseStreamEvent, ResponseTextDeltaEvent
 
+from lectern.domain.dependencies import calling
 from lectern.domain.errors import ProviderError, ToolsUnknown
 from lectern.domain.replies import CutReason
 from lectern.models.provider_errors import (
@@ -130,25 +131,26 @@ class _Calls:
         self.responses = SimpleNamespace(create=self._create_response)
 
     async def _create_completion(self, **arguments: object) -> ChatCompletion | AsyncIterator[ChatCompletionChunk]:
-        with errors_of(str(self.base_url)):
+        with self._call() as call:
             answer = await self._send("chat", request_body(arguments))
             if isinstance(answer, AsyncStream):
-                return self._named(_watch_chunks(cast("_ChunkStream", answer), self._ending))
+                return _within(call.pop_all(), _watch_chunks(cast("_ChunkStream", answer), self._ending))
             return check_completion(answer, self._ending)
 
     async def _create_response(self, **arguments: object) -> Response | AsyncIterator[ResponseStreamEvent]:
-        with errors_of(str(self.base_url)):
+        with self._call() as call:
             answer = await self._send("responses", request_body(arguments))
             if isinstance(answer, AsyncStream):
-                return self._named(_watch_events(answer, self._ending))
+                return _within(call.pop_all(), _watch_events(answer, self._ending))
             return check_response(answer, self._ending)
 
-    async def _named(self, events: AsyncGenerator[T, None]) -> AsyncIterator[T]:
-        """The events of a stream; its errors name the endpoint."""
-        with errors_of(str(self.base_url)):
-            async with aclosing(events):
-                async for event in events:
-                    yield event
+    def _call(self) -> ExitStack:
+        """What surrounds one call, until the last event of its stream: it is reported, and its errors name the
+        endpoint."""
+        call = ExitStack()
+        call.enter_context(calling("language_model"))
+        call.enter_context(errors_of(str(self.base_url)))
+        return call
 
     async def _send(self, api: Api, body: dict[str, Any]) -> object:
         """The answer to a request, repeated without each parameter that the endpoint refuses."""
@@ -185,6 +187,14 @@ class _Calls:
             stream=bool(body.get("stream")),
             stream_cls=stream_kind,
         )
+
+
+async def _within(call: ExitStack, events: AsyncGenerator[T, None]) -> AsyncIterator[T]:
+    """The events of a stream, within the call that gave it."""
+    with call:
+        async with aclosing(events):
+            async for event in events:
+                yield event
 
 
 def request_body(arguments: Mapping[str, Any]) -> dict[str, Any]:

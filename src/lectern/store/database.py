@@ -13,6 +13,7 @@ import asyncio
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
@@ -25,8 +26,9 @@ from sqlalchemy import URL, Connection, ExceptionContext, event, inspect, make_u
 from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
 
+from lectern.domain.dependencies import Call, report
 from lectern.domain.errors import ConfigError, LecternError, OutOfResources, StoreUnavailable
 from lectern.domain.extras import import_extra
 from lectern.domain.resources import RESOURCES, shortage_of
@@ -38,6 +40,8 @@ BUSY_SECONDS = 5.0  # how long to wait for a database that another program has l
 FETCH_ROWS = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
 SQLITE_POOL: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
 SERVER_POOL: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": 10, "pool_pre_ping": True}
+CONNECT_SECONDS = 5.0  # a server that accepts connections and says nothing
+STATEMENT_SECONDS = 10.0  # far more than any statement here takes, migrations aside
 DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 PRIMARY_CODE = 0xFF  # the part of SQLite's extended codes that names the kind of error
 FULL_DISK_BYTES = 1024 * 1024  # less than one page of the log and of the shared memory
@@ -48,8 +52,10 @@ STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)  # the statemen
 async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
     """An engine whose tables are those of this version."""
     sqlite = url.get_backend_name() == "sqlite"
-    engine = _sqlite_engine(url) if sqlite else create_async_engine(url, **SERVER_POOL)
+    engine = _sqlite_engine(url) if sqlite else create_async_engine(url, connect_args=_timeouts(), **SERVER_POOL)
     try:
+        event.listen(engine.sync_engine, "before_cursor_execute", _note_start)
+        event.listen(engine.sync_engine, "after_cursor_execute", _report_statement)
         if sqlite:
             event.listen(engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(engine.sync_engine, "begin", _begin_sqlite)
@@ -113,6 +119,20 @@ def _sqlite_engine(url: URL) -> AsyncEngine:
         return await connection
 
     return create_async_engine(url, async_creator=connect, poolclass=AsyncAdaptedQueuePool, **SQLITE_POOL)
+
+
+def _timeouts() -> dict[str, Any]:
+    return {"timeout": CONNECT_SECONDS, "command_timeout": STATEMENT_SECONDS}
+
+
+def _note_start(connection: Connection, *_: object) -> None:
+    connection.info["statement_start"] = time.perf_counter()
+
+
+def _report_statement(connection: Connection, *_: object) -> None:
+    """Report a statement that succeeded; `report_outages` reports failures, also those before any statement."""
+    seconds = time.perf_counter() - connection.info["statement_start"]
+    report(Call(dependency="database", seconds=seconds))
 
 
 def _unusable(url: URL, exc: DBAPIError | OSError, *, sqlite: bool) -> LecternError:
@@ -195,10 +215,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _explain_error(url: URL, context: ExceptionContext) -> None:
-    """Raise an error in words in place of the driver's, wherever a statement fails for want of something or finds
-    bytes that are no text, which were never written."""
+    """Raise an error in words in place of the driver's, wherever a statement fails for want of something, meets a
+    damaged page, or finds bytes that are no text, which were never written."""
     if isinstance(context.original_exception, UnicodeDecodeError):
         context.chained_exception = _damaged(url, "it holds text that is not UTF-8")
+    elif getattr(context.original_exception, "sqlite_errorcode", None) in DAMAGE_CODES:
+        context.chained_exception = _damaged(url, str(context.original_exception))
     elif shortage := _shortage(context.original_exception, url):
         context.chained_exception = OutOfResources(f"the database cannot be used now: {shortage}")
 
@@ -253,10 +275,17 @@ async def _upgrade(engine: AsyncEngine) -> None:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
-    async with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
+    if engine.dialect.name == "sqlite":
+        async with engine.begin() as connection:
+            await connection.run_sync(run)
+        return
+    patient = create_async_engine(engine.url, poolclass=NullPool)  # a migration may take longer than any statement
+    try:
+        async with patient.begin() as connection:
             await connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-        await connection.run_sync(run)
+            await connection.run_sync(run)
+    finally:
+        await patient.dispose()
 
 
 def autocommit(engine: AsyncEngine) -> AsyncEngine:
@@ -281,10 +310,14 @@ async def reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
 
 @asynccontextmanager
 async def report_outages() -> AsyncIterator[None]:
-    """Turn the driver's connection errors in this block into StoreUnavailable."""
+    """Turn the driver's connection errors in this block into StoreUnavailable, and report them."""
+    start = time.perf_counter()
     try:
         yield
     except STATEMENT_ERRORS:
         raise
     except (DBAPIError, PoolExhausted, OSError) as exc:
+        cause = exc.orig if isinstance(exc, DBAPIError) else exc  # SQLAlchemy's own text quotes the statement
+        error = cause if isinstance(cause, Exception) else exc
+        report(Call(dependency="database", seconds=time.perf_counter() - start, error=error))
         raise StoreUnavailable("the database does not answer; try again in a moment") from exc

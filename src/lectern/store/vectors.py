@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from lectern.domain.chunks import Vector
 from lectern.domain.failpoints import reached
 from lectern.store.bodies import vector_from_bytes, vector_to_bytes
+from lectern.store.database import reading, transaction
 from lectern.store.tables import vectors
 
 MAX_VARIABLES = 500  # SQLite limits the variables of one statement
@@ -25,7 +26,7 @@ class SqlVectorCache:
     async def vectors(self, keys: Sequence[str]) -> dict[str, Vector]:
         """The known vectors among these keys."""
         hits: dict[str, Vector] = {}
-        async with self._engine.connect() as connection:
+        async with reading(self._engine) as connection:
             for start in range(0, len(keys), MAX_VARIABLES):
                 query = select(vectors).where(vectors.c.key.in_(keys[start : start + MAX_VARIABLES]))
                 for row in await connection.execute(query):
@@ -38,7 +39,7 @@ class SqlVectorCache:
         rows = [{"key": key, "vector": vector_to_bytes(vector)} for key, vector in fresh.items()]
         if not rows:
             return
-        async with self._engine.begin() as connection:
+        async with transaction(self._engine) as connection:
             for start in range(0, len(keys), MAX_VARIABLES):
                 await connection.execute(delete(vectors).where(vectors.c.key.in_(keys[start : start + MAX_VARIABLES])))
             await connection.execute(insert(vectors), rows)
@@ -47,7 +48,7 @@ class SqlVectorCache:
 
     async def prune(self, needed_keys: AbstractSet[str]) -> int:
         """Delete every vector but these; returns how many were deleted."""
-        async with self._engine.begin() as connection:
+        async with transaction(self._engine) as connection:
             keys = (await connection.execute(select(vectors.c.key))).scalars().all()
             unused = [key for key in keys if key not in needed_keys]
             for start in range(0, len(unused), MAX_VARIABLES):
