@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, TextClause, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.domain.books import BookEntry, Manifest, Problem
-from lectern.domain.errors import Busy, StoreUnavailable
+from lectern.domain.errors import Busy, TakenOver
 from lectern.domain.jobs import IngestionJob, JobOrder, JobRecord
 from lectern.store import jobs as store
 from lectern.store.database import open_database
@@ -269,7 +269,7 @@ async def test_processes_share_the_locks_of_their_database(postgres_address: str
             pass
 
 
-async def test_a_holder_notices_that_the_database_let_go(postgres_address: str) -> None:
+async def test_a_holder_notices_that_another_has_taken_over(postgres_address: str) -> None:
     """When its connection is cut, the lock is another's to take, and the next step of the first fails."""
     url = await new_postgres_database(postgres_address)
     async with open_database(url) as first_database, open_database(url) as second_database:
@@ -281,5 +281,92 @@ async def test_a_holder_notices_that_the_database_let_go(postgres_address: str) 
             while await there.is_locked_elsewhere("book"):  # noqa: ASYNC110  # nobody tells when the server has noticed
                 await asyncio.sleep(0.02)
             async with there.hold("book"):
-                with pytest.raises(StoreUnavailable, match="let go"):
+                with pytest.raises(TakenOver, match="goes on there"):
                     await here.confirm("book")
+
+
+async def test_a_holder_whose_connection_breaks_keeps_the_lock(postgres_address: str) -> None:
+    """Unless another process was quicker, it has the lock again with its next sign of life."""
+    url = await new_postgres_database(postgres_address)
+    async with open_database(url) as first_database, open_database(url) as second_database:
+        here, there = SqlBookLocks(first_database, lease_seconds=1), SqlBookLocks(second_database, lease_seconds=1)
+        async with here.hold("book"):
+            async with second_database.begin() as admin:
+                await admin.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+            await here.confirm("book")
+            while not await there.is_locked_elsewhere("book"):  # noqa: ASYNC110  # its next sign of life
+                await asyncio.sleep(0.02)
+            with pytest.raises(Busy):
+                async with there.hold("book"):
+                    pass
+        assert not await there.is_locked_elsewhere("book")
+
+
+async def frozen(locks: SqlBookLocks) -> None:
+    """A holder that gives no sign of life any more, although its connection is open."""
+    for task in asyncio.all_tasks():
+        if task.get_name().startswith("lease of"):
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def test_a_lock_without_a_sign_of_life_is_anothers_to_take(postgres_address: str) -> None:
+    """After the time of the lease; before it nobody gets it. What the first one then writes is refused, in the very
+    transaction."""
+    url = await new_postgres_database(postgres_address)
+    async with open_database(url) as first_database, open_database(url) as second_database:
+        here, there = SqlBookLocks(first_database, lease_seconds=2), SqlBookLocks(second_database, lease_seconds=2)
+        job_log = SqlJobs(first_database, here.check)
+        record = await add_job(job_log)
+        async with here.hold("book"):
+            await frozen(here)
+            with pytest.raises(Busy):
+                async with there.hold("book"):
+                    pass
+            while await there.is_locked_elsewhere("book"):  # noqa: ASYNC110  # nobody tells when it is over
+                await asyncio.sleep(0.05)
+            await here.confirm("book")  # nobody has taken it
+            async with there.hold("book"):
+                writes = (
+                    job_log.end(end_job(record)),
+                    job_log.note(record.job),
+                    job_log.begin(record.job.job_id),
+                    job_log.put_back(record.job.job_id, uncounted=True),
+                    SqlLedger(first_database, here.check).intend("book", "c", []),
+                    SqlLedger(first_database, here.check).remove_book("book"),
+                )
+                for write in writes:
+                    with pytest.raises(TakenOver):
+                        await write
+        assert (await job_log.record(record.job.job_id)).job.status == "queued"
+
+
+async def test_who_takes_over_waits_for_the_last_transaction(postgres_address: str) -> None:
+    """A transaction that has checked the lock ends before anybody gets the book, however late it is."""
+    url = await new_postgres_database(postgres_address)
+    async with open_database(url) as first_database, open_database(url) as second_database:
+        here, there = SqlBookLocks(first_database, lease_seconds=1), SqlBookLocks(second_database, lease_seconds=1)
+        taken: list[str] = []
+
+        async def take() -> None:
+            async with there.hold("book"):
+                taken.append("taken")
+
+        async with asyncio.timeout(60), here.hold("book"):
+            await frozen(here)
+            async with first_database.begin() as connection:
+                await here.check(connection, "book")
+                while await there.is_locked_elsewhere("book"):  # noqa: ASYNC110  # nobody tells when it is over
+                    await asyncio.sleep(0.05)
+                taking = asyncio.create_task(take())
+                waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+                while not await _scalar(second_database, waiting):  # noqa: ASYNC110  # the database's own wait
+                    await asyncio.sleep(0.02)
+                assert not taken
+            await taking
+        assert taken
+
+
+async def _scalar(engine: AsyncEngine, query: TextClause) -> int:
+    async with engine.connect() as connection:
+        return int((await connection.execute(query)).scalar_one())

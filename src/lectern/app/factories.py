@@ -328,7 +328,8 @@ def _text_of(variable: str, file: Path | None) -> str:
 
 async def open_ingest_deps(parts: PartFactory, stack: AsyncExitStack, rules: ReadingRules | None) -> IngestDeps:
     """What an ingestion needs. Changes that a killed process left unfinished are completed first."""
-    ledger, locks = parts.ledger, SqlBookLocks(parts.engine)
+    locks = SqlBookLocks(parts.engine)
+    ledger = parts.ledger.fenced(locks.check)
     embedder = await parts.embedder([entry.fingerprint for entry in await ledger.books()])
     name = collection_name(parts.settings.collection_stem, embedder.fingerprint)
     index = await stack.enter_async_context(parts.index(name, embedder.dimensions))
@@ -371,7 +372,8 @@ def build_jobs(engine: AsyncEngine, ingest_deps: IngestDeps, settings: Settings,
     if serving:
         check_roots(settings.books)
     rules = JobRules(serving=serving, shared=engine.dialect.name != "sqlite", roots=settings.books)
-    return Jobs(ingest_deps, SqlJobs(engine), rules)
+    assert isinstance(ingest_deps.locks, SqlBookLocks)  # from `open_ingest_deps`
+    return Jobs(ingest_deps, SqlJobs(engine, ingest_deps.locks.check), rules)
 
 
 def _portable(embedder: Embedder) -> bool:

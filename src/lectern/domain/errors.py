@@ -21,6 +21,7 @@ LecternError
     ModelDamaged        the weights are not the ones that were shipped
     InUse               another process owns the data
   Busy                a job or turn is under way    409 / exit 2
+    TakenOver           another server goes on with it
   Conflict            what was read has changed     409 / exit 2
   Cancelled           a run was ended on request    409 / exit 2
   JobCancelled        a job was ended on request    409 / exit 2
@@ -164,6 +165,10 @@ class Busy(LecternError):
     """A job or turn is in progress that excludes this request."""
 
     status = 409
+
+
+class TakenOver(Busy):
+    """Another server works on the book now, because this one was not heard of for a while."""
 
 
 class Conflict(LecternError):

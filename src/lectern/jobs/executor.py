@@ -19,7 +19,7 @@ from typing import Literal
 
 from lectern.domain.books import Survey
 from lectern.domain.clock import seconds_between, utc_now
-from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable
+from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable, TakenOver
 from lectern.domain.event_log import EventLog
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned, Working
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, run_ingestion, survey_folder
@@ -107,6 +107,12 @@ class JobExecutor:
     ) -> None:
         """Do the work, then store its end. `book` holds the lock of the book; `survey` is a recent survey of the
         folder."""
+        try:
+            await self._run(live, book, request, survey)
+        except TakenOver as exc:
+            await self._leave(live, book, exc)
+
+    async def _run(self, live: LiveJob, book: AsyncExitStack, request: IngestRequest, survey: Survey | None) -> None:
         start = time.monotonic()
         work = asyncio.create_task(self._work(live, request, survey), name=f"job {live.job_id}")
         live.attach(work)
@@ -115,6 +121,8 @@ class JobExecutor:
         if work.cancelled() and self._serving and live.ending != "cancelled":
             await self._requeue(live, book)
             return
+        if isinstance(error, TakenOver):
+            raise error
         last = live.job
         if error is not None or work.cancelled():
             last = _failed_or_cancelled(last, error, time.monotonic() - start)
@@ -160,6 +168,14 @@ class JobExecutor:
         await self._write(lambda job: self._records.put_back(job.job_id, uncounted=True), live.job)
         await book.aclose()
         live.publish(Stopped(error=Overloaded("the server is stopping; it takes the job up again when it starts")))
+        live.finish()
+
+    async def _leave(self, live: LiveJob, book: AsyncExitStack, error: TakenOver) -> None:
+        """Leave the job to the process that has taken it over. Nothing is stored: the job is that one's now."""
+        log.warning("job %d: %s", live.job_id, error)
+        live.record = replace(live.record, job=replace(live.job, status="running", completed_at=None))
+        await book.aclose()
+        live.publish(Stopped(error=error))
         live.finish()
 
     async def _write(self, write: Write, job: IngestionJob) -> bool:

@@ -1,6 +1,7 @@
 """Jobs belong to the server, not to the client that started them. A record is stored before any work is done, and each
-job runs in a separate task. A process holds the lock of a book from the moment its job is queued. So an open job whose
-book is not locked is an orphan: its process died, and another process ends or resumes it.
+job runs in a separate task. A process holds the lock of a book from the moment its job is queued, and renews it. So an
+open job whose book is not locked is an orphan: its process died, or is frozen or unplugged, and another process ends or
+resumes it.
 
 Before an order becomes a job, it is checked: whether the caller may read the folder, and whether the book has a job
 already. A repeated idempotency key with the same order gets the same job. An order for the same work gets the open job
@@ -41,7 +42,7 @@ from lectern.reading.names import slugged
 MAX_ATTEMPTS = 3  # a job whose process died so often would probably kill the next one too
 MAX_OPEN_JOBS = 50  # of one process
 KEEP_EVENTS_SECONDS = 300.0  # how long the events of an ended job can be followed; its record stays
-ADOPT_SECONDS = 30.0  # between two searches for orphans, if several processes share a database
+ADOPT_SECONDS = 10.0  # between two searches for orphans, if several processes share a database
 CANCEL_WAIT_SECONDS = 3.0  # for another process, which polls every second and finishes its step first
 START_ATTEMPTS, RETRY_SECONDS = 20, 0.1  # for a book that is locked although it has no job record yet
 
@@ -159,6 +160,7 @@ class JobRules:
     serving: bool = False  # jobs outlive their request; in a command they end with it
     shared: bool = False  # several processes use this database
     roots: Sequence[Path] = ()  # folders below which a caller may name a source
+    adopt_seconds: float = ADOPT_SECONDS
 
 
 class Jobs:
@@ -279,7 +281,7 @@ class Jobs:
     async def adopt_orphans(self) -> None:
         """Take over every job whose process died: a server resumes it, if it can be resumed."""
         for record in await self.records.open_jobs():
-            if record.job.job_id not in self._live:
+            if (live := self._live.get(record.job.job_id)) is None or live.done:  # a job may be lost and come back
                 await self._adopt(record, resume=self.serving)
         if self.serving and self._rules.shared and self._adoption is None:
             self._adoption = asyncio.create_task(self._adopt_periodically())
@@ -305,7 +307,7 @@ class Jobs:
 
     async def _adopt_periodically(self) -> None:
         while True:
-            await asyncio.sleep(ADOPT_SECONDS)
+            await asyncio.sleep(self._rules.adopt_seconds)
             try:
                 await self.adopt_orphans()
             except LecternError:

@@ -34,7 +34,7 @@ from lectern.domain.extras import import_extra
 from lectern.domain.resources import RESOURCES, shortage_of
 
 NOTE_OPTION = "lectern_note"  # the engine option for transactions that need not survive a power cut
-HEAD = "0008"  # the newest migration; a test compares it with the folder
+HEAD = "0009"  # the newest migration; a test compares it with the folder
 MIGRATION_LOCK = 0x1EC7E24  # the number of the lock that a process holds while it migrates
 BUSY_SECONDS = 5.0  # how long to wait for a database that another program has locked
 FETCH_ROWS = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
@@ -52,7 +52,7 @@ STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)  # the statemen
 async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
     """An engine whose tables are those of this version."""
     sqlite = url.get_backend_name() == "sqlite"
-    engine = _sqlite_engine(url) if sqlite else create_async_engine(url, connect_args=_timeouts(), **SERVER_POOL)
+    engine = _sqlite_engine(url) if sqlite else create_async_engine(url, connect_args=timeouts(), **SERVER_POOL)
     try:
         event.listen(engine.sync_engine, "before_cursor_execute", _note_start)
         event.listen(engine.sync_engine, "after_cursor_execute", _report_statement)
@@ -121,7 +121,8 @@ def _sqlite_engine(url: URL) -> AsyncEngine:
     return create_async_engine(url, async_creator=connect, poolclass=AsyncAdaptedQueuePool, **SQLITE_POOL)
 
 
-def _timeouts() -> dict[str, Any]:
+def timeouts() -> dict[str, Any]:
+    """The driver's arguments, so that nobody waits for ever for a server that hangs."""
     return {"timeout": CONNECT_SECONDS, "command_timeout": STATEMENT_SECONDS}
 
 

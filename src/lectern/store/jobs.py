@@ -18,6 +18,7 @@ from lectern.domain.failpoints import reached
 from lectern.domain.jobs import OPEN_STATUSES, IngestionJob, JobOrder, JobRecord, Origin
 from lectern.store.database import reading, transaction
 from lectern.store.keys import belongs, refuse_revoked
+from lectern.store.locks import Fence, no_fence
 from lectern.store.tables import job_keys, jobs
 
 JOBS_TO_KEEP = 1000  # of a book; a watched book has a job for every pause in its author's edits
@@ -30,8 +31,9 @@ _LIST_COLUMNS = [column for column in jobs.c if column.name != "problems"]
 class SqlJobs:
     """The job log."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, fence: Fence = no_fence) -> None:
         self._engine = engine
+        self._fence = fence  # who runs a job holds the lock of its book; who has lost it may not change the job
 
     async def add(
         self, order: JobOrder, *, owner: str, origin: Origin, key: str | None = None, running: bool = False
@@ -83,6 +85,7 @@ class SqlJobs:
         statement = update(jobs).where(jobs.c.job_id == job_id, _open())
         statement = statement.values(status="running", attempts=jobs.c.attempts + 1)
         async with transaction(self._engine) as connection:
+            await self._check(connection, job_id)
             attempts = (await connection.execute(statement.returning(jobs.c.attempts))).scalar() or 0
         reached("jobs.begun")
         return int(attempts)
@@ -91,12 +94,14 @@ class SqlJobs:
         """Store the job's progress; returns whether a cancel was requested in the meantime."""
         statement = update(jobs).where(jobs.c.job_id == job.job_id, _open()).values(**_values(job))
         async with transaction(self._engine) as connection:
+            await self._fence(connection, job.book_id)
             return bool((await connection.execute(statement.returning(jobs.c.cancelling))).scalar())
 
     async def end(self, job: IngestionJob) -> None:
         """Store the job's end. A job that had ended before is not changed."""
         statement = update(jobs).where(jobs.c.job_id == job.job_id, _open())
         async with transaction(self._engine) as connection:
+            await self._fence(connection, job.book_id)
             await connection.execute(statement.values(**_values(job)))
             await _prune(connection, job.book_id)
             reached("jobs.before-end")
@@ -109,6 +114,7 @@ class SqlJobs:
         if uncounted:
             values["attempts"] = jobs.c.attempts - 1
         async with transaction(self._engine) as connection:
+            await self._check(connection, job_id)
             await connection.execute(statement.values(**values))
 
     async def ask_to_end(self, job_id: int) -> None:
@@ -154,6 +160,11 @@ class SqlJobs:
         if books is not None:
             query = query.where(jobs.c.book_id.in_(sorted(books)))
         return await self._records(query if before is None else query.where(jobs.c.job_id < before))
+
+    async def _check(self, connection: AsyncConnection, job_id: int) -> None:
+        book_id = (await connection.execute(select(jobs.c.book_id).where(jobs.c.job_id == job_id))).scalar()
+        if book_id is not None:
+            await self._fence(connection, book_id)
 
     async def _records(self, query: Select[Any]) -> tuple[JobRecord, ...]:
         async with reading(self._engine) as connection:

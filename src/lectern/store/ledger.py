@@ -21,16 +21,22 @@ from lectern.store.book_list import MAX_VARIABLES, BookList, reading_row
 from lectern.store.database import reading, transaction
 from lectern.store.generations import SqlGenerations
 from lectern.store.lexicons import Exchange, terms_to_bytes
+from lectern.store.locks import Fence, no_fence
 from lectern.store.tables import books, intents, lessons, lexicons
 
 
 class SqlLedger:
     """The ledger in the SQL database."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, fence: Fence = no_fence, book_list: BookList | None = None) -> None:
         self._engine = engine
-        self._book_list = BookList(engine)
+        self._fence = fence  # every change of a book checks in its transaction that its lock is still held
+        self._book_list = book_list or BookList(engine)
         self._modules: dict[str, tuple[BookEntry, tuple[str, ...]]] = {}  # by book, as long as its entry is the same
+
+    def fenced(self, fence: Fence) -> SqlLedger:
+        """This ledger, with the same cache, for work that must hold a book's lock."""
+        return SqlLedger(self._engine, fence, self._book_list)
 
     def generations(self, collection: str) -> SqlGenerations:
         """What the index of a collection asks the ledger."""
@@ -75,6 +81,7 @@ class SqlLedger:
             "last_incremental_update": entry.last_incremental_update,
         }
         async with self._writing() as connection:
+            await self._fence(connection, book_id)
             updated = await connection.execute(update(books).where(books.c.book_id == book_id).values(**values))
             if not updated.rowcount:
                 await connection.execute(insert(books).values(book_id=book_id, epoch=0, **values))
@@ -84,6 +91,7 @@ class SqlLedger:
     async def remove_book(self, book_id: str) -> None:
         """Delete a book whose lessons are all gone, together with its intents."""
         async with self._writing() as connection:
+            await self._fence(connection, book_id)
             await connection.execute(delete(intents).where(intents.c.book_id == book_id))
             await connection.execute(delete(lexicons).where(lexicons.c.book_id == book_id))
             await connection.execute(delete(books).where(books.c.book_id == book_id))
@@ -121,6 +129,7 @@ class SqlLedger:
         body = await asyncio.to_thread(bodies.intents_to_bytes, planned)  # megabytes of JSON to be compressed
         values = {"book_id": book_id, "collection": collection, "body": body}
         async with transaction(self._engine) as connection:
+            await self._fence(connection, book_id)
             statement = insert(intents).values(**values).returning(intents.c.number)
             number = int((await connection.execute(statement)).scalar_one())
             reached("ledger.before-intend")
@@ -137,6 +146,7 @@ class SqlLedger:
         rows = [{**_row(record), **common} for record in records]
         in_collection = (lessons.c.book_id == work.book_id) & (lessons.c.collection == work.collection)
         async with self._writing() as connection:
+            await self._fence(connection, work.book_id)
             exchange = Exchange(connection, (work.book_id, work.collection))
             await exchange.begin()
             for start in range(0, len(outdated), MAX_VARIABLES):

@@ -261,3 +261,12 @@ leases = Table(
     Column("run_id", String(36), nullable=False),
     Column("until", Float(53), nullable=False),  # seconds by the database's clock
 )
+
+book_leases = Table(
+    "book_leases",
+    metadata,
+    Column("book_id", String(64), primary_key=True),
+    Column("token", String(36), nullable=False),  # of the process that works on the book; another for every time
+    Column("lock_key", BigInteger, nullable=False),  # of an advisory lock that ends with its connection
+    Column("until", Float(53), nullable=False),  # seconds by the database's clock
+)
