@@ -26,7 +26,7 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 if os.access("/dev/shm", os.W_OK):  # the engine syncs often; what tests promise does not depend on a disk
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
-_FOREIGN = ("LECTERN_", "OPENAI_", "COHERE_", "QDRANT_", "AGENT_", "DATABASE_URL")
+_FOREIGN = ("LECTERN_", "OPENAI_", "COHERE_", "QDRANT_", "AGENT_", "DATABASE_URL", "OTEL_")
 _connect = socket.socket.connect
 TEST_QDRANT_URL = os.environ.get("LECTERN_TEST_QDRANT_URL")  # a real server for the tests that can use one
 TEST_QDRANT_BINARY = os.environ.get("LECTERN_TEST_QDRANT_BINARY")  # the server's program, where it is not below .cache

@@ -25,7 +25,7 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {names!r}:
+        if any(name == missing or name.startswith(missing + ".") for missing in {names!r}):
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 
@@ -69,6 +69,7 @@ def core_command() -> list[str]:
         for package, distributions in importlib.metadata.packages_distributions().items()
         if core.isdisjoint(normalised(name) for name in distributions)
     }
+    names |= {"opentelemetry.sdk", "opentelemetry.exporter"}  # they share the first part of their names with the core
     assert {"asyncpg", "redis", "qdrant_client", "cohere", "grpc"} <= names
     return [sys.executable, "-c", WITHOUT.format(names=sorted(names))]
 
@@ -121,6 +122,7 @@ def test_the_core_alone_indexes_answers_and_serves(book: Path) -> None:
         ("ingest", "QDRANT_URL", "http://127.0.0.1:1", "server"),
         ("ingest", "LECTERN_EMBEDDER", "cohere", "cohere"),
         ("serve", "LECTERN_LIMITS_URL", "redis://:secret@127.0.0.1:1/0", "server"),
+        ("ingest", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", "traces"),
     ],
 )
 def test_a_missing_extra_is_named_with_its_command(
@@ -147,3 +149,5 @@ def test_a_package_that_is_itself_incomplete_is_no_missing_extra(
         import_extra("halfpackage", extra="server", setting="QDRANT_URL")
     with pytest.raises(ConfigError, match=r"lectern\[server\]"):
         import_extra("no_such_package", extra="server", setting="QDRANT_URL")
+    with pytest.raises(ConfigError, match=r"lectern\[traces\]"):
+        import_extra("opentelemetry.no_such_part.deeper", extra="traces", setting="OTEL_EXPORTER_OTLP_ENDPOINT")

@@ -48,7 +48,9 @@ from lectern.domain.replies import (
     Timings,
 )
 from lectern.domain.scope import ResolvedScope, Scope, SearchQuery
+from lectern.domain.tracing import UNTRACED
 from lectern.ports.answering import Answerer, Assignment, Cut, Judge, ModelJudge, Usage
+from lectern.ports.tracing import Tracer
 from lectern.text.pieces import read
 from lectern.text.words import stems
 
@@ -93,6 +95,7 @@ class AskDeps:
     answers_offline: bool  # no language model writes, so that a question can be tried without cost
     rules: AnsweringRules
     answered: AnsweredQuestions = field(default_factory=AnsweredQuestions)
+    tracer: Tracer = UNTRACED
 
 
 async def ask(question: Question, deps: AskDeps) -> AsyncIterator[ReplyEvent]:
@@ -102,7 +105,9 @@ async def ask(question: Question, deps: AskDeps) -> AsyncIterator[ReplyEvent]:
         async with asyncio.timeout(deps.rules.budget), aclosing(turn.events()) as events:
             async for event in events:
                 if isinstance(event, Replied) and isinstance(event.reply, Refusal):
-                    yield Replied(reply=replace(event.reply, suggestions=await turn.suggestions()))
+                    with deps.tracer.span("suggest"):
+                        suggestions = await turn.suggestions()
+                    yield Replied(reply=replace(event.reply, suggestions=suggestions))
                 else:
                     yield event
     except TimeoutError:
@@ -112,6 +117,7 @@ async def ask(question: Question, deps: AskDeps) -> AsyncIterator[ReplyEvent]:
 async def answered_questions(texts: Sequence[str], scope: ResolvedScope, deps: AskDeps) -> AsyncIterator[str]:
     """Those of the questions that get an answer of high or medium confidence, as they are found. No language model is
     called: with one, the evidence alone decides."""
+    deps = replace(deps, tracer=UNTRACED)  # nobody asked them
 
     async def is_answered(text: str) -> bool:
         async with aclosing(_Turn(Question(text=text, scope=scope), deps).events()) as events:
@@ -135,6 +141,7 @@ class _Turn:
     def __init__(self, question: Question, deps: AskDeps) -> None:
         self._question = question
         self._deps = deps
+        self._tracer = deps.tracer
         self._text = question.text.strip()
         self._standalone = self._text
         self._start = time.perf_counter()
@@ -171,8 +178,12 @@ class _Turn:
             yield Delta(text=reply.text)
             yield Replied(reply=reply)
             return
-        candidates, hits = await self._retrieve()
-        metrics = await self._weigh(candidates, hits)
+        with self._tracer.span("retrieve"):
+            candidates, hits = await self._retrieve()
+            self._tracer.note({"lectern.candidates": len(candidates), "lectern.hits": len(hits)})
+        with self._tracer.span("weigh"):
+            metrics = await self._weigh(candidates, hits)
+            self._tracer.note({"lectern.confidence_level": metrics.confidence_level})
         yield EvidenceFound(hits=tuple(hits), metrics=metrics)
         if not metrics.should_answer:
             yield await self._refuse_weak(metrics, hits, candidates)
@@ -219,7 +230,8 @@ class _Turn:
         history = self._question.history
         if not history or not depends_on_history(self._text):
             return self._text
-        standalone, usage = await self._deps.answerer.standalone(self._text, history)
+        with self._tracer.span("rewrite"):
+            standalone, usage = await self._deps.answerer.standalone(self._text, history)
         self._tokens += usage.tokens
         return standalone or standalone_by_rules(self._text, history)
 
@@ -280,7 +292,7 @@ class _Turn:
             question=self._text,
         )
         opening = self._opening(metrics)
-        async for text in self._written(draft):
+        async for text in self._tracer.over("draft", self._written(draft)):
             yield Delta(text=text if draft.text != text else opening + text)
         if draft.is_not_covered or not draft.text.strip():
             yield Replied(reply=await self._refuse_draft(draft, metrics, hits))
@@ -296,7 +308,8 @@ class _Turn:
             is_cut=self._cut is not None,
             model_seconds=lambda: min(self._deps.rules.judge_seconds, self._seconds_left() * JUDGING_SHARE),
         )
-        async with aclosing(checking.run(self._deps.model_judge)) as checked_claims:
+        judging = self._tracer.over("judge", checking.run(self._deps.model_judge))
+        async with aclosing(judging) as checked_claims:
             async for number, checked in checked_claims:
                 if text == draft.text.strip() and not self._deps.rules.hide_doubtful:  # else it is about another text
                     statement = sent_statement(text, checked, draft.numbers, len(opening))
@@ -411,7 +424,8 @@ class _Turn:
 
     async def _elsewhere(self) -> tuple[tuple[NearestLesson, ...], tuple[str, ...]]:
         """Lessons that the reader's filters hide, and other books, that answer the question."""
-        return await answers_elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.answerability)
+        with self._tracer.span("elsewhere"):
+            return await answers_elsewhere(self._standalone, self._desk, self._deps.policy, self._deps.answerability)
 
     async def _answered_small_talk(self, refusal: Refusal) -> Refusal:
         """A refusal of a greeting with what a person would say: what the book is and what to ask. Other refusals, and

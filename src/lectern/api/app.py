@@ -13,7 +13,7 @@ from lectern.api import errors
 from lectern.api.addresses import is_loopback, networks
 from lectern.api.auth import Authenticator
 from lectern.api.description import describe_headers
-from lectern.api.gate import Gate, unguarded_paths
+from lectern.api.gate import UNLIMITED_PATHS, Gate, unguarded_paths
 from lectern.api.metrics import Metrics
 from lectern.api.middleware import AllowedHosts, AllowedOrigins, BodyLimit, RequestTracing, SecurityHeaders
 from lectern.api.rate_windows import Limits, RateWindows
@@ -76,7 +76,12 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app.state.metrics = Metrics(lectern.app.runs, lectern.jobs)
     lectern.app.watchers.append(app.state.metrics.question)
     lectern.app.stack.callback(watch(app.state.metrics.call))
-    app.add_middleware(RequestTracing, metrics=app.state.metrics)
+    app.add_middleware(
+        RequestTracing,
+        metrics=app.state.metrics,
+        tracer=lectern.app.tracer,
+        untraced=unguarded_paths(WEB) | UNLIMITED_PATHS,
+    )
     return app
 
 

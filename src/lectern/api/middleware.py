@@ -15,6 +15,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -27,7 +28,9 @@ from lectern.api.description import HEADERS
 from lectern.api.errors import problem, problem_of
 from lectern.api.metrics import Metrics
 from lectern.domain.errors import LecternError
+from lectern.domain.tracing import UNTRACED, Attributes
 from lectern.ports.keys import KeyStore
+from lectern.ports.tracing import Tracer
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; "
@@ -39,6 +42,7 @@ SECURITY_HEADERS = {
     b"referrer-policy": b"no-referrer",
 }
 REQUEST_ID_HEADER = b"x-request-id"
+TRACE_HEADERS = (b"traceparent", b"tracestate")
 KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PLAIN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -110,11 +114,13 @@ class BodyLimit:
 
 
 class RequestTracing:
-    """Gives each request an id, and counts requests in the metrics."""
+    """Gives each request an id, counts requests in the metrics, and records a span for each but those of health, the
+    metrics and static files, which come all the time and say nothing about readers."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, tracer: Tracer, untraced: AbstractSet[str]) -> None:
         self._app = app
         self._metrics = metrics
+        self._tracer, self._untraced = tracer, untraced
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its id."""
@@ -133,12 +139,32 @@ class RequestTracing:
                 message["headers"] = [*message["headers"], (REQUEST_ID_HEADER, request_id)]
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=request_id.decode()):
-            try:
-                await self._app(scope, receive, send_with_id)
-            finally:
-                method = scope["method"] if scope["method"] in KNOWN_METHODS else "other"
-                self._metrics.request(method, _route(scope), status, time.perf_counter() - start)
+        method = scope["method"] if scope["method"] in KNOWN_METHODS else "other"
+        tracer = UNTRACED if scope["path"] in self._untraced else self._tracer
+        with tracer.span(method, caller=_trace_headers(scope)):
+            ids = {"request_id": request_id.decode(), "trace_id": tracer.trace_id()}
+            with structlog.contextvars.bound_contextvars(**{name: value for name, value in ids.items() if value}):
+                try:
+                    await self._app(scope, receive, send_with_id)
+                finally:
+                    route = _route(scope)
+                    self._metrics.request(method, route, status, time.perf_counter() - start)
+                    tracer.note(_span_attributes(method, route, status), name=f"{method} {route}")
+
+
+def _trace_headers(scope: Scope) -> dict[str, str]:
+    """The headers that say which trace the caller works on."""
+    return {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in TRACE_HEADERS}
+
+
+def _span_attributes(method: str, route: str, status: int) -> Attributes:
+    """What a request's span says, in OpenTelemetry's names. The path is left out: it may hold anything."""
+    attributes: dict[str, str | int] = {
+        "http.request.method": method,
+        "http.route": route,
+        "http.response.status_code": status,
+    }
+    return attributes if status < HTTPStatus.INTERNAL_SERVER_ERROR else {**attributes, "error.type": str(status)}
 
 
 def _route(scope: Scope) -> str:

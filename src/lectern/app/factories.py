@@ -4,9 +4,11 @@ extra are imported only if a setting needs them."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -33,6 +35,7 @@ from lectern.confidence.answerability import Answerability
 from lectern.domain.chunks import model_of
 from lectern.domain.errors import ConfigError
 from lectern.domain.extras import import_extra
+from lectern.domain.tracing import UNTRACED
 from lectern.grounding.judge import LocalJudge
 from lectern.index.schema import collection_name
 from lectern.ingestion.ingest import IngestDeps
@@ -45,6 +48,7 @@ from lectern.models.local.embedder import LocalEmbedder
 from lectern.models.local.entailment import LocalEntailment
 from lectern.models.offline_model import OfflineModel
 from lectern.ports.index import ChunkIndex, Embedder, Serving
+from lectern.ports.tracing import Tracer
 from lectern.reading.chunking import ReadingRules
 from lectern.store.jobs import SqlJobs
 from lectern.store.ledger import SqlLedger
@@ -190,10 +194,12 @@ def check_settings(settings: Settings) -> None:
         openai_key(settings)
 
 
-def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, stack: AsyncExitStack) -> AskDeps:
+def build_ask_deps(
+    settings: Settings, library: Library, policy: PolicyOf, stack: AsyncExitStack, tracer: Tracer = UNTRACED
+) -> AskDeps:
     """What answering needs, as the settings name it; the stack closes it."""
     locator = LocalAnswerLocator()
-    answerer = _answerer(settings, locator, stack)
+    answerer = _answerer(settings, locator, stack, tracer)
     quoting = answerer.model == MODEL_NAME
     secrets = (settings.openai_api_key, settings.cohere_api_key, settings.qdrant_api_key)
     return AskDeps(
@@ -222,6 +228,7 @@ def build_ask_deps(settings: Settings, library: Library, policy: PolicyOf, stack
             budget=settings.turn_budget,
             judge_seconds=settings.judge_seconds,
         ),
+        tracer=tracer,
     )
 
 
@@ -244,17 +251,17 @@ async def load_models(deps: AskDeps, embedder: Embedder) -> None:
         await deps.answerability.locator.find(WARM_UP_SENTENCE, [("", (WARM_UP_PASSAGE,))])
 
 
-def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitStack) -> AgentAnswerer:
+def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitStack, tracer: Tracer) -> AgentAnswerer:
     if settings.answers_offline:
         # whatever embeds the book, the offline model's sentences stay on this machine
         model = OfflineModel(OfflineWriter(locator))
         return AgentAnswerer(lambda _: model, MODEL_NAME, _prompts(settings))
-    return endpoint_answerer(settings, stack)
+    return endpoint_answerer(settings, stack, tracer)
 
 
-def endpoint_answerer(settings: Settings, stack: AsyncExitStack) -> AgentAnswerer:
+def endpoint_answerer(settings: Settings, stack: AsyncExitStack, tracer: Tracer = UNTRACED) -> AgentAnswerer:
     """The language model behind the endpoint that the settings name; the stack closes it."""
-    endpoint = _endpoint(settings, stack)
+    endpoint = replace(_endpoint(settings, stack), trace_headers=tracer.headers)
     return AgentAnswerer(endpoint.sdk_model, endpoint.model, _prompts(settings), endpoint.settings)
 
 
@@ -363,6 +370,23 @@ async def _worker(*, serving: bool) -> AsyncIterator[Worker]:
         yield worker
     finally:
         await worker.close()
+
+
+@asynccontextmanager
+async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
+    """What records spans: nothing, unless the settings name a collector."""
+    base, endpoint = settings.otlp_endpoint, settings.otlp_traces_endpoint
+    disabled, exporter = os.environ.get("OTEL_SDK_DISABLED", ""), os.environ.get("OTEL_TRACES_EXPORTER")
+    if (base is None and endpoint is None) or disabled.lower() == "true" or exporter == "none":
+        yield UNTRACED
+        return
+    setting = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" if base is None else "OTEL_EXPORTER_OTLP_ENDPOINT"
+    for package in ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"):
+        import_extra(package, extra="traces", setting=setting)
+    from lectern.app.traces import open_traces
+
+    async with open_traces(base, endpoint) as tracer:
+        yield tracer
 
 
 def build_jobs(engine: AsyncEngine, ingest_deps: IngestDeps, settings: Settings, *, serving: bool) -> Jobs:

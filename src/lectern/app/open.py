@@ -54,6 +54,7 @@ class Application:
         self.engine = engine
         self.ingest_deps = ingest_deps
         self.stack = stack  # also closes what is opened later
+        self.tracer = ingest_deps.tracer
         self.serving = serving  # True in a server, where a job outlives the request that started it
         self.watchers: list[Watcher] = []  # called when a question has ended
         self.library = BookLibrary(ledger=ingest_deps.ledger, collections=ingest_deps.collections, settings=settings)
@@ -119,7 +120,7 @@ class Application:
             strings=self.details.strings,
             first_questions=self.details.first_questions,
         )
-        return build_ask_deps(self.settings, library, self.policy_of, self.stack)
+        return build_ask_deps(self.settings, library, self.policy_of, self.stack, self.tracer)
 
     def ask(self, question: Question) -> AsyncIterator[ReplyEvent]:
         """Answer a question, event by event; a refusal names only books that the reader may read."""
@@ -132,7 +133,7 @@ class Application:
                 return tuple(name for name in await self.library.book_ids() if name in readable)
 
             deps = replace(deps, library=replace(deps.library, books=books))
-        return ask(question, deps)
+        return self.tracer.over("answer", ask(question, deps), {"lectern.book": question.scope.book_id})
 
     async def policy_of(self, book_id: str) -> ConfidencePolicy:
         """The confidence policy of a book: with the calibration that `calibrate` stored for it, else with the shipped
@@ -175,7 +176,7 @@ class Application:
             from lectern.conversations.turns import Answering
 
             answering = Answering(ask=self.ask, resolve=self.library.resolve, summarise=self._summarise)
-            self._runs[engine] = runs = build_runs(engine, self.settings, answering, self.watchers)
+            self._runs[engine] = runs = build_runs(engine, self.settings, answering, self.watchers, self.tracer)
             self.stack.push_async_callback(runs.close, 0)
         return self._runs[engine]
 
@@ -236,23 +237,25 @@ async def open_application(
 ) -> AsyncIterator[Application]:
     """The parts that the settings name. With `create=False` no folder is created if nothing is indexed. `rules` are for
     measurements with other chunk sizes; `serving` is for a process that answers while it ingests."""
-    from lectern.app.factories import PartFactory, open_ingest_deps
+    from lectern.app.factories import PartFactory, open_ingest_deps, open_tracer
     from lectern.store.database import database_url, open_database, sqlite_url
 
     settings = settings or load_settings()
     home = find_home(settings.home, create=create)
     async with AsyncExitStack() as stack:
+        tracer = await stack.enter_async_context(open_tracer(settings))
         remote = settings.database_url
         if remote is None or settings.qdrant_url is None:  # embedded parts have one owner
             stack.enter_context(home.owned())
         url = sqlite_url(home.database) if remote is None else database_url(remote.get_secret_value())
         engine = await stack.enter_async_context(open_database(url))
         parts = PartFactory(settings, home, engine, stack, serving=serving)
+        ingest_deps = await open_ingest_deps(parts, stack, rules)
         yield Application(
             settings=settings,
             home=home,
             engine=engine,
-            ingest_deps=await open_ingest_deps(parts, stack, rules),
+            ingest_deps=replace(ingest_deps, tracer=tracer),
             stack=stack,
             serving=serving,
         )

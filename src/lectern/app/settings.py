@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
@@ -52,6 +53,15 @@ def _redis(url: SecretStr) -> SecretStr:
     return url
 
 
+def _collector(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("write the collector's http or https address, as in http://localhost:4318")
+    if parts.username or parts.password:
+        raise ValueError("it must hold no user or password; they go into OTEL_EXPORTER_OTLP_HEADERS")
+    return address
+
+
 def _folders(value: object) -> object:
     """Folders as PATH lists them."""
     return tuple(part for part in value.split(os.pathsep) if part.strip()) if isinstance(value, str) else value
@@ -83,6 +93,7 @@ def _none(value: object) -> object:
 Temperature = Annotated[Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(_none)]
 Bars = Annotated[tuple[tuple[float, int], ...], NoDecode, BeforeValidator(_bars), AfterValidator(_check_bars)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
+Collector = Annotated[str, AfterValidator(_collector)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
 
 
@@ -205,6 +216,16 @@ class Settings(BaseSettings):
         default=False, description="Show the texts of readers' questions and comments in insights."
     )
     log_questions: bool = Field(default=False, description="Also log the text of questions.")
+    otlp_endpoint: Collector | None = Field(
+        default=None,
+        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="An OpenTelemetry collector that gets traces over HTTP (needs `lectern[traces]`); default: none.",
+    )
+    otlp_traces_endpoint: Collector | None = Field(
+        default=None,
+        validation_alias="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        description="The same as a whole address, /v1/traces or another path included.",
+    )
     shutdown_grace: float = Field(
         default=10, ge=0, le=300, description="Seconds that a stopping server waits for answers in progress."
     )

@@ -37,7 +37,9 @@ from lectern.domain.threads import (
     Turn,
     checked_id,
 )
+from lectern.domain.tracing import UNTRACED
 from lectern.ports.threads import ThreadStore
+from lectern.ports.tracing import Tracer
 from lectern.schemas.chat import ChatResponse
 from lectern.schemas.scope import fields_of
 from lectern.store.leases import Leases
@@ -50,6 +52,7 @@ def build_runs(
     settings: Settings,
     answering: Answering,
     watchers: Sequence[Watcher],
+    tracer: Tracer = UNTRACED,
 ) -> Runs:
     """Runs whose conversations are stored in this database."""
     leases = Leases(engine)
@@ -60,6 +63,7 @@ def build_runs(
         answering=answering,
         render=render,
         rules=ConversationRules(max_turns=settings.max_turns, wait_seconds=settings.thread_wait),
+        tracer=tracer,
     )
     return Runs(
         conversations, max_runs=settings.max_runs, max_runs_per_owner=settings.max_runs_per_key, watchers=watchers

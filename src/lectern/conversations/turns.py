@@ -25,7 +25,9 @@ from lectern.domain.threads import (
     check_metadata,
     title_of,
 )
+from lectern.domain.tracing import UNTRACED, Attributes
 from lectern.ports.threads import ThreadStore, TurnLeases, TurnLog
+from lectern.ports.tracing import Tracer
 from lectern.schemas.scope import scope_from
 
 CONTEXT_TURNS = 20  # at most so many earlier turns go to the model
@@ -79,6 +81,7 @@ class Conversations:
     answering: Answering
     render: Callable[[Reply, str, str], Json]  # a reply as clients get it, with its book and its thread
     rules: ConversationRules
+    tracer: Tracer = UNTRACED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +105,12 @@ class TurnStored:
 ConversationEvent = TurnBegun | ReplyEvent | TurnStored
 
 
-async def converse(request: TurnRequest, deps: Conversations) -> AsyncGenerator[ConversationEvent, None]:
+def converse(request: TurnRequest, deps: Conversations) -> AsyncGenerator[ConversationEvent, None]:
     """A turn's events, from the moment it holds its thread to the stored reply."""
+    return deps.tracer.over("turn", _converse(request, deps), {"lectern.run_id": request.run_id})
+
+
+async def _converse(request: TurnRequest, deps: Conversations) -> AsyncGenerator[ConversationEvent, None]:
     async with deps.leases.hold(request.owner, request.thread_id, request.run_id, deps.rules.wait_seconds):
         if (reply := await _stored_reply(request, deps)) is not None:
             yield TurnStored(reply=reply)
@@ -193,8 +200,27 @@ async def _turn(
         filters=_filters(request, head),
         summary=_summary(head, question.history, turn),
     )
-    await _run_to_end(storing, keep_result=True)
+    with deps.tracer.span("store"):
+        await _run_to_end(storing, keep_result=True)
+    deps.tracer.note(_figures(reply, book_id))
     yield TurnStored(reply=rendered)
+
+
+def _figures(reply: Reply, book_id: str) -> Attributes:
+    """What the turn's span says about its reply: how it ended, and counts."""
+    account = reply.account
+    ending = {"lectern.outcome": "answered"}
+    if not isinstance(reply, Answer):
+        ending = {"lectern.outcome": "refused", "lectern.reason": reply.reason}
+    return {
+        **ending,
+        "lectern.book": book_id,
+        "lectern.confidence_level": account.metrics.confidence_level,
+        "lectern.passages": account.retrieval_count,
+        "lectern.cited": len(reply.citations) if isinstance(reply, Answer) else 0,
+        "lectern.tokens": account.tokens_used,
+        "lectern.model": account.model,
+    }
 
 
 async def _complete(request: TurnRequest, head: ThreadHead | None, deps: Conversations) -> Question:

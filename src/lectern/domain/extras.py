@@ -8,15 +8,16 @@ from typing import Literal
 
 from lectern.domain.errors import ConfigError
 
-Extra = Literal["server", "cohere"]
+Extra = Literal["server", "cohere", "traces"]
 
 
 def import_extra(package: str, *, extra: Extra, setting: str) -> None:
-    """Import the package that a setting needs."""
+    """Import the package that a setting needs. A dotted name is one package among those that share the first part."""
     try:
         importlib.import_module(package)
     except ModuleNotFoundError as exc:
-        if exc.name is None or exc.name.partition(".")[0] != package:
+        missing = f"{exc.name}."
+        if not missing.startswith(f"{package}.") and not f"{package}.".startswith(missing):
             raise  # the package is there and lacks something itself
         raise ConfigError(
             f"{setting} needs the package {package!r}, which is not installed; run: pip install 'lectern[{extra}]'"

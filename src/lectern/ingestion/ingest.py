@@ -27,6 +27,7 @@ from lectern.domain.jobs import (
     Working,
 )
 from lectern.domain.scope import ChunkFilter
+from lectern.domain.tracing import UNTRACED
 from lectern.ingestion.languages import language_warning
 from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
 from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, without_digests
@@ -36,6 +37,7 @@ from lectern.ingestion.worker import InProcess, ReadingOrder, ReadReplacement, W
 from lectern.ports.index import Collections, Serving, VectorCache
 from lectern.ports.jobs import BookLocks
 from lectern.ports.ledger import Ledger
+from lectern.ports.tracing import Tracer
 from lectern.reading.chunking import ReadingRules
 from lectern.reading.lessons import FileChanged
 
@@ -68,6 +70,7 @@ class IngestDeps:
     rules: ReadingRules
     locks: BookLocks
     worker: Worker = field(default_factory=InProcess)
+    tracer: Tracer = UNTRACED
 
 
 async def ingest(request: IngestRequest, deps: IngestDeps) -> AsyncIterator[JobEvent]:

@@ -22,6 +22,7 @@ from lectern.domain.clock import seconds_between, utc_now
 from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable, TakenOver
 from lectern.domain.event_log import EventLog
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned, Working
+from lectern.domain.tracing import Attributes
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, run_ingestion, survey_folder
 from lectern.ports.jobs import JobLog
 
@@ -114,9 +115,11 @@ class JobExecutor:
 
     async def _run(self, live: LiveJob, book: AsyncExitStack, request: IngestRequest, survey: Survey | None) -> None:
         start = time.monotonic()
-        work = asyncio.create_task(self._work(live, request, survey), name=f"job {live.job_id}")
-        live.attach(work)
-        await asyncio.wait([work])
+        with self._deps.tracer.span("ingest", {"lectern.book": live.job.book_id, "lectern.job_id": live.job_id}):
+            work = asyncio.create_task(self._work(live, request, survey), name=f"job {live.job_id}")
+            live.attach(work)
+            await asyncio.wait([work])
+            self._deps.tracer.note(_figures(live.job, None if work.cancelled() else work.exception()))
         error = None if work.cancelled() else work.exception()
         if work.cancelled() and self._serving and live.ending != "cancelled":
             await self._requeue(live, book)
@@ -190,6 +193,18 @@ class JobExecutor:
             else:
                 return True
         raise AssertionError("the last try returns")
+
+
+def _figures(job: IngestionJob, error: BaseException | None) -> Attributes:
+    """What the job's span says about it: counts, the seconds of its stages, and the class of its error."""
+    figures: dict[str, str | int | float | bool] = {
+        "lectern.mode": job.mode,
+        "lectern.files": job.files_discovered,
+        "lectern.chunks_created": job.chunks_created,
+        "lectern.chunks_embedded": job.chunks_embedded,
+        **{f"lectern.seconds.{stage}": seconds for stage, seconds in job.stage_seconds.items()},
+    }
+    return figures if error is None else {**figures, "error.type": type(error).__name__}
 
 
 def request_of(record: JobRecord) -> IngestRequest:

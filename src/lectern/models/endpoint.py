@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -111,10 +111,11 @@ class Endpoint:
     model: str
     api: Api
     settings: ModelSettings
+    trace_headers: Callable[[], Mapping[str, str]] = dict  # that tell the endpoint which trace a call belongs to
 
     def sdk_model(self, ending: Ending) -> Model:
         """The model for one run of the Agents SDK, which tells `ending` how its calls ended."""
-        calls: Any = _Calls(self.client, ending)
+        calls: Any = _Calls(self.client, ending, self.trace_headers)
         if self.api == "responses":
             return OpenAIResponsesModel(model=self.model, openai_client=calls)
         return OpenAIChatCompletionsModel(model=self.model, openai_client=calls)
@@ -123,9 +124,12 @@ class Endpoint:
 class _Calls:
     """What the SDK's models see of a client: how to create an answer."""
 
-    def __init__(self, client: AsyncOpenAI, ending: Ending) -> None:
+    def __init__(
+        self, client: AsyncOpenAI, ending: Ending, trace_headers: Callable[[], Mapping[str, str]] = dict
+    ) -> None:
         self._client = client
         self._ending = ending
+        self._trace_headers = trace_headers
         self.base_url = client.base_url
         self.chat = SimpleNamespace(completions=SimpleNamespace(create=self._create_completion))
         self.responses = SimpleNamespace(create=self._create_response)
@@ -183,7 +187,7 @@ class _Calls:
             cast_to=kind,
             body=body,
             # this client's key, never one from the environment
-            options=cast("Any", {"security": {"bearer_auth": True}}),
+            options=cast("Any", {"security": {"bearer_auth": True}, "headers": dict(self._trace_headers())}),
             stream=bool(body.get("stream")),
             stream_cls=stream_kind,
         )
