@@ -248,7 +248,7 @@ async def open_application(
         if remote is None or settings.qdrant_url is None:  # embedded parts have one owner
             stack.enter_context(home.owned())
         url = sqlite_url(home.database) if remote is None else database_url(remote.get_secret_value())
-        engine = await stack.enter_async_context(open_database(url))
+        engine = await stack.enter_async_context(open_database(url, settings.postgres_connections))
         parts = PartFactory(settings, home, engine, stack, serving=serving)
         ingest_deps = await open_ingest_deps(parts, stack, rules)
         yield Application(

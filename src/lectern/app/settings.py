@@ -193,6 +193,12 @@ class Settings(BaseSettings):
         validation_alias="DATABASE_URL",
         description="A PostgreSQL database instead of the SQLite file in the home (needs `lectern[server]`).",
     )
+    postgres_connections: int = Field(
+        default=30,
+        ge=2,
+        le=1000,
+        description="Most connections to PostgreSQL that one process opens; a third of them stays open.",
+    )
     max_turns: int = Field(
         default=50,
         ge=0,

@@ -39,7 +39,8 @@ MIGRATION_LOCK = 0x1EC7E24  # the number of the lock that a process holds while 
 BUSY_SECONDS = 5.0  # how long to wait for a database that another program has locked
 FETCH_ROWS = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
 SQLITE_POOL: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
-SERVER_POOL: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": 10, "pool_pre_ping": True}
+SERVER_POOL: dict[str, Any] = {"pool_timeout": 10, "pool_pre_ping": True}
+SERVER_CONNECTIONS = 30  # of one process, at most
 CONNECT_SECONDS = 5.0  # a server that accepts connections and says nothing
 STATEMENT_SECONDS = 10.0  # far more than any statement here takes, migrations aside
 DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -49,10 +50,10 @@ STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)  # the statemen
 
 
 @asynccontextmanager
-async def open_database(url: URL) -> AsyncIterator[AsyncEngine]:
-    """An engine whose tables are those of this version."""
+async def open_database(url: URL, connections: int = SERVER_CONNECTIONS) -> AsyncIterator[AsyncEngine]:
+    """An engine whose tables are those of this version. `connections` are the most that it opens to PostgreSQL."""
     sqlite = url.get_backend_name() == "sqlite"
-    engine = _sqlite_engine(url) if sqlite else create_async_engine(url, connect_args=timeouts(), **SERVER_POOL)
+    engine = _sqlite_engine(url) if sqlite else _server_engine(url, connections)
     try:
         event.listen(engine.sync_engine, "before_cursor_execute", _note_start)
         event.listen(engine.sync_engine, "after_cursor_execute", _report_statement)
@@ -119,6 +120,13 @@ def _sqlite_engine(url: URL) -> AsyncEngine:
         return await connection
 
     return create_async_engine(url, async_creator=connect, poolclass=AsyncAdaptedQueuePool, **SQLITE_POOL)
+
+
+def _server_engine(url: URL, connections: int) -> AsyncEngine:
+    """A third of the connections stays open; the others are opened when many requests come at once."""
+    kept = -(-connections // 3)
+    sizes = {"pool_size": kept, "max_overflow": connections - kept}
+    return create_async_engine(url, connect_args=timeouts(), **SERVER_POOL, **sizes)
 
 
 def timeouts() -> dict[str, Any]:
