@@ -14,7 +14,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from lectern.grounding.answer_claims import claims_of
-from lectern.rendering.answers import AnswerBlock, ClaimSpan, GrowingAnswer, answer_html, passage_html
+from lectern.rendering.answers import AnswerBlock, ClaimSpan, GrowingAnswer, answer_html
+from lectern.rendering.passages import passage_html
 
 ANSWER = """\
 Yes. The *book* says so [1].
@@ -224,6 +225,19 @@ def test_a_verdict_after_an_unfinished_line_keeps_all_blocks() -> None:
     assert "".join(blocks[index] for index in sorted(blocks)) == answer_html(
         "P1.\n\nP2.\n\n- item", sources=9, claims=claims
     )
+
+
+def test_footnotes_are_read_where_they_are_written() -> None:
+    """A mark is a letter, so that nobody takes it for the number of a source; the note is a paragraph with that letter,
+    though it is one word, which Markdown would take for an address."""
+    html = answer_html(
+        "It is 1.25[^1]. The book says so [1].\n\n[^1]: Without *acks*\n  that are lost.\n[^b]: word", sources=1
+    )
+
+    assert '<p>It is 1.25<sup class="note-mark">a</sup>. The book' in html
+    assert '<p class="note-text"><sup class="note-mark">a</sup> Without <em>acks</em>\nthat are lost.</p>' in html
+    assert '<p class="note-text"><sup class="note-mark">b</sup> word</p>' in html
+    assert html.count('class="cite"') == 1
 
 
 def test_a_second_verdict_for_a_claim_adds_no_mark() -> None:

@@ -1,49 +1,62 @@
-"""What `lectern search` shows of a passage."""
+"""Quoted passages, which are cut at words, as HTML."""
+
+from __future__ import annotations
 
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from lectern.cli.search import PASSAGE_LENGTH, passage
-from lectern.index.lexical import shared_words
-
-STYLE = re.compile(r"\x1b\[\d+m")
+from lectern.rendering.passages import passage_html, whole_blocks
 
 
-def bare(marked: str) -> str:
-    """Without the marks."""
-    return STYLE.sub("", marked)
+def test_a_table_that_lost_its_head_is_a_table() -> None:
+    """The rows that are whole are shown in columns; the one that was cut is not."""
+    html = passage_html("…keep all | keep last |\n| Depth | a number |\n| Deadline | none |\n\n*Reliable* means more.")
+
+    assert re.findall(r"<td>(.*?)</td>", html) == ["Depth", "a number", "Deadline", "none"]
+    assert re.findall(r"<th>(.*?)</th>", html) == ["", ""]
+    assert "keep all" not in html
+    assert "<em>Reliable</em>" in html
 
 
-def test_the_matching_words_are_marked_and_in_sight() -> None:
-    """However long the passage, what is shown is where the words stand."""
-    text = "Filler text comes first. " * 60 + "The lidar driver publishes a scan. " + "More of it follows. " * 60
-    excerpt = passage(text, shared_words(text, "lidar drivers", "en"))
+def test_a_table_that_is_cut_in_its_head_has_no_line_of_signs() -> None:
+    """The line between head and rows is not shown as text."""
+    html = passage_html("…Policy | Values |\n|---|:--:|\n| Depth | a number |")
 
-    assert "lidar" in bare(excerpt)
-    assert "\x1b" in excerpt
-    assert len(bare(excerpt)) <= PASSAGE_LENGTH + 4
+    assert re.findall(r"<td>(.*?)</td>", html) == ["Depth", "a number"]
+    assert "--" not in html
 
 
-@given(st.text(alphabet="abc de.\n", max_size=900), st.text(alphabet="abc de", max_size=20))
-def test_a_shown_passage_is_short_and_of_the_text(text: str, query: str) -> None:
-    """At most so many characters, word for word, on one line."""
-    excerpt = bare(passage(text, shared_words(text, query, "en")))
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "…x = 1\ny = 2\n```\n\nThen run it.",
+        "…x = 1\n```\n\nThen this:\n\n```js\nrun()\n```",
+        '…x = 1\n```\n\nThen this:\n\n```js title="a.js"\nrun(…',
+    ],
+)
+def test_a_listing_that_lost_its_beginning_is_a_listing(passage: str) -> None:
+    """Its code does not run into the sentence after it, nor that sentence into a listing."""
+    html = passage_html(passage)
 
-    assert len(excerpt) <= PASSAGE_LENGTH + 4
-    assert "\n" not in excerpt
-    assert excerpt.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
+    assert re.search(r"<pre><code>x = 1\n", html)
+    assert re.search(r"<p>Then [a-z ]+[.:]</p>", html)
 
 
-def test_identifiers_versions_and_forms_are_recognised() -> None:
-    """`cmd_vel` is one word and its parts; plurals meet singulars; versions are words."""
-    text = "Publish Twist messages on cmd_vel with rclpy.spin in version 2.4.1 of C++ nodes."
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "…as a command:\n\n```\nrun --all…",
+        "…as a command:\n\n```\nrun\n```\n\nThat is all.",
+        "…a sentence.\n\n| A | B |\n|---|---|\n| 1 | 2 |",
+        "A whole passage | with a bar\n| and | another |",
+    ],
+)
+def test_a_block_that_is_whole_stays_as_it_is(passage: str) -> None:
+    """Nothing is added to a listing or a table that begins in the passage."""
+    assert whole_blocks(passage) == passage
 
-    def marked(query: str) -> list[str]:
-        return [text[begin:end] for begin, end in shared_words(text, query, "en")]
 
-    assert marked("cmd_vel") == ["cmd_vel"]
-    assert marked("message node") == ["messages", "nodes"]
-    assert "rclpy.spin" in marked("rclpy.spin")
-    assert "2.4.1" in marked("2.4.1")
+def test_a_heading_without_its_text_is_left_out() -> None:
+    """A passage does not end with the title of what is not quoted."""
+    assert whole_blocks("Four of them.\n\n## The fifth\n\n…") == "Four of them.\n"

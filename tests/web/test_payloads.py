@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from lectern.rendering.answers import answer_html, passage_html
+from lectern.rendering.answers import answer_html
+from lectern.rendering.passages import passage_html
 from tests.lesson_pages import page_of
 from tests.unit.payloads import PLACES, VECTORS
 from tests.unit.test_answer_payloads import DRAFTS, blocks_cut_at

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lectern.domain.threads import Json
-from lectern.rendering.answers import AnswerBlock, ClaimSpan, GrowingAnswer, answer_html, passage_html
+from lectern.rendering.answers import AnswerBlock, ClaimSpan, GrowingAnswer, answer_html
+from lectern.rendering.passages import passage_html
 
 
 def with_html(reply: Json) -> dict[str, Any]:

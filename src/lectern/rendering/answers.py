@@ -20,6 +20,7 @@ from lectern.rendering.markdown import (
     render_tokens,
     without_claim_characters,
 )
+from lectern.rendering.notes import install_notes
 
 MAX_CITED = 100  # numbers that can be markers while the sources are not known yet
 RENDER_STEP = 24  # characters that an open block grows by before it is rendered again
@@ -45,8 +46,8 @@ def answer_html(text: str, *, sources: int, claims: Sequence[ClaimSpan] = ()) ->
     return _render(marked, Context(sources=sources, listing_claims=listings, link=outside_link))
 
 
-def passage_html(text: str) -> str:
-    """A quoted passage as HTML."""
+def text_html(text: str) -> str:
+    """A text of a book as HTML, without citations."""
     return _render(without_claim_characters(text), Context(link=outside_link))
 
 
@@ -57,7 +58,9 @@ def _render(text: str, context: Context) -> str:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    return markdown_parser()
+    parser = markdown_parser()
+    install_notes(parser)
+    return parser
 
 
 def _with_claims(text: str, claims: Sequence[ClaimSpan]) -> tuple[str, dict[int, int]]:
