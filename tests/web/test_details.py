@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -178,17 +179,23 @@ def test_a_small_phone_shows_what_to_ask(page: Page) -> None:
         ("- one `topic`\n- two topics", "one", "one topic · two topics"),
         ("| A | B |\n|---|---|\n| x | node |\n| y | z |", "node", "A · B; x · node; y · z"),
         ("See [the node](../a/b.md) here.", "node", "See the node here."),
+        ("Next: [the node](../a/b.md).", "node", "Next: the node."),
+        ("**Node**: it computes.", "Node", "Node: it computes."),
+        ("## Node types\n\nThere are two.", "Node", "Node types · There are two."),
+        ("## The title above\n\nThere are two.", "title", "There are two."),
         ("word " * 40 + "node " + "tail " * 60, "node", "… " + "word " * 15 + "node " + "tail " * 30 + "…"),
         ("A sentence ends here. Then the node comes. " + "More of it. " * 40, "node", None),
     ],
 )
 def test_a_snippet_reads_like_prose(page: Page, markdown: str, word: str, expected: str | None) -> None:
-    """Without Markdown's signs, from the beginning of a sentence if one is near, with an ellipsis where it is cut."""
+    """Without Markdown's signs and without the titles above it, from the beginning of a sentence if one is near, with an
+    ellipsis where it is cut."""
     at = markdown.index(word)
     text = page.evaluate(
         """async ([markdown, marks]) => {
             const { snippetOf } = await import("./page/snippet.js");
-            return snippetOf(markdown, marks).parts.map((part) => part.textContent ?? part).join("");
+            const { parts } = snippetOf(markdown, marks, ["The title above"]);
+            return parts.map((part) => part.textContent ?? part).join("");
         }""",
         [markdown, [[at, at + len(word)]]],
     )
@@ -200,12 +207,18 @@ def test_a_snippet_reads_like_prose(page: Page, markdown: str, word: str, expect
         assert " ".join(text.split()) == " ".join(expected.split())
 
 
-def test_dates_are_written_as_the_browser_does(page: Page) -> None:
-    """A British reader gets the day before the month, and each conversation its time."""
+def test_days_are_said_as_a_reader_says_them(page: Page) -> None:
+    """Today and yesterday have their words, an earlier day its date, for a British reader with the day before the month;
+    each conversation has its time."""
+    asked = datetime.now(UTC)
     ask(page, ANSWERED)
-    page.get_by_role("button", name="Conversations").click()
-    expect(page.locator("#conversation-list h3").first).to_have_text(re.compile(r"^\d{1,2} [A-Z][a-z]+$"))
-    expect(page.locator(".conversation-item small").first).to_have_text(re.compile(r"^\d{1,2}:\d\d · 1 question"))
+    day = page.locator("#conversation-list h3").first
+    for days, words in [(0, "Today"), (1, "Yesterday"), (3, re.compile(r"^\d{1,2} [A-Z][a-z]+( \d{4})?$"))]:
+        page.clock.set_fixed_time(asked + timedelta(days=days))
+        page.get_by_role("button", name="Conversations").click()
+        expect(day).to_have_text(words)
+        expect(page.locator(".conversation-item small").first).to_have_text(re.compile(r"^\d\d:\d\d · 1 question"))
+        page.keyboard.press("Escape")
 
 
 def test_a_server_without_a_book_says_how_to_add_one(browser: Browser, tmp_path: Path) -> None:

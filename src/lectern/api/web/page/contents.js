@@ -51,7 +51,7 @@ export class Contents {
     this.controller.abort();
     this.controller = new AbortController();
     const text = this.box.value.trim();
-    this.dialog.classList.toggle("searching", text.length >= SHORTEST);
+    this.dialog.classList.toggle("searching", text !== "");
     if (text.length < SHORTEST) {
       this.#show([], text);
       return;
@@ -80,7 +80,7 @@ export class Contents {
   /** @param {any} result */
   #result(result) {
     const { section_title: section, lesson_title: lesson } = result;
-    const { quote, parts } = snippetOf(result.text, result.marks);
+    const { quote, parts } = snippetOf(result.text, result.marks, [lesson, section]);
     const place = { book: bookId(), lesson: result.parent_doc_id, lines: `${result.line_start}-${result.line_end}`, quote };
     const title = section && section !== lesson ? [lesson, node("span", { class: "result-section" }, section)] : [lesson];
     return lessonLink(place, { onclick: () => this.dialog.close() }, node("span", { class: "result-title" }, ...title), node("span", { class: "snippet" }, ...parts));

@@ -1,6 +1,6 @@
 // @ts-check
 // The reader's view of a lesson: beside the conversation on wide screens, in its place on narrow ones.
-import { byId, iconButton, node, setSanitised } from "../shared/dom.js";
+import { byId, icon, iconButton, node, setSanitised } from "../shared/dom.js";
 import { enhance } from "../shared/answer.js";
 import { read } from "../shared/api.js";
 import { problemWords } from "../shared/problems.js";
@@ -80,7 +80,7 @@ export class LessonView {
     return node(
       "div",
       { class: "lesson-bar", role: "toolbar", "aria-label": t("lesson.toolbar") },
-      node("button", { type: "button", class: "text-button back", onclick: () => this.close() }, t(here().thread ? "lesson.back" : "lesson.to_book")),
+      node("button", { type: "button", class: "text-button back", "aria-label": t(here().thread ? "lesson.back" : "lesson.to_book"), onclick: () => this.close() }, icon("back"), t(here().thread ? "conversations.current" : "empty.other_books")),
       node("span", { class: "bar-title" }, lesson.title),
       step(lesson.previous, "previous", t("lesson.previous")),
       step(lesson.next, "next", t("lesson.next")),

@@ -6,38 +6,45 @@ import { node } from "../shared/dom.js";
 const BEFORE = 80; // characters at most before the first word found
 const SHOWN = 230; // characters at most
 const LEAST = 120; // from here on the end of a sentence is the end
-const SENTENCE_END = /[.!?:]["”’)]*$/;
+const SENTENCE_END = /[.!?]["”’)]*$/;
+const [OPEN, CLOSED] = ["\ue000", "\ue001"]; // around words found; private characters
 
 /** @typedef {[number, number]} Span */
 
 /**
  * @param {string} markdown
  * @param {Span[]} marks
+ * @param {string[]} [titles] headings that stand above the snippet already
  */
-export function snippetOf(markdown, marks) {
-  const text = plainText(markdown, marks);
+export function snippetOf(markdown, marks, titles = []) {
+  const text = plainText(markdown, marks, titles);
   const first = marks[0]?.[0] ?? 0;
   const start = startBefore(text, first);
   const end = endAfter(text, start);
-  const inside = marks.filter(([from, to]) => from >= start && to <= end);
+  const inside = marks.filter(([from, to]) => from >= start && to <= end && text.slice(from, to).join("").trim());
   return { quote: Array.from(markdown).slice(start, end).join(""), parts: partsOf(text, start, end, inside) };
 }
 
 /**
  * The characters of a passage without Markdown's signs: a dot stands between cells and before items, a semicolon after a row, and headings are
- * left out unless words were found in them.
+ * left out unless words were found in them that are not shown already.
  * @param {string} markdown
  * @param {Span[]} marks
+ * @param {string[]} titles
  */
-function plainText(markdown, marks) {
+function plainText(markdown, marks, titles) {
   const blank = (/** @type {string} */ part) => " ".repeat(Array.from(part).length);
   const dotted = (/** @type {string} */ part) => (part.length > 1 ? `${blank(part.slice(2))}· ` : "·");
+  const headings = new Set(); // where their lines end
   let place = 0;
   const lines = markdown.split("\n").map((line) => {
     const length = Array.from(line).length;
     const found = marks.some(([from, to]) => from < place + length && to > place);
     place += length + 1;
-    if (/^\s*(\|?[\s:|-]*-{3,}[\s:|-]*|:::.*|`{3,}.*)$/.test(line) || (/^#+ /.test(line) && !found)) return blank(line);
+    const heading = /^#+ +(.*)/.exec(line)?.[1].trimEnd();
+    const isShown = heading === undefined || (found && !titles.includes(heading));
+    if (!isShown || /^\s*(\|?[\s:|-]*-{3,}[\s:|-]*|:::.*|`{3,}.*)$/.test(line)) return blank(line);
+    if (heading !== undefined) headings.add(place - 1);
     return line
       .replace(/^\s*(?:#+|>+)\s/, blank)
       .replace(/^\s*(?:[-*+]|\d+[.)])\s/, dotted)
@@ -47,7 +54,7 @@ function plainText(markdown, marks) {
       .replace(/\]\([^)\s]*\)/g, blank)
       .replace(/[*`[\]]/g, " ");
   });
-  return Array.from(lines.join("\n"));
+  return Array.from(lines.join("\n"), (sign, at) => (headings.has(at) ? "·" : sign));
 }
 
 /**
@@ -85,17 +92,22 @@ function endAfter(text, start) {
  * @param {Span[]} marks
  */
 function partsOf(text, start, end, marks) {
-  const words = (/** @type {number} */ from, /** @type {number} */ to) =>
-    text.slice(from, to).join("").replace(/\s+/g, " ").replace(/(?:· ?)+· /g, "· ").replace(/ ([.,;:!?])/g, "$1");
-  const parts = [];
-  let place = start;
+  const signs = text.slice(start, end);
   for (const [from, to] of marks) {
-    parts.push(words(place, from), node("mark", {}, words(from, to)));
-    place = to;
+    signs[from - start] = OPEN + signs[from - start];
+    signs[to - start - 1] += CLOSED;
   }
-  parts.push(words(place, end).replace(/[\s·;]+$/, ""));
-  const [opening, ...rest] = parts;
+  const words = signs
+    .join("")
+    .replace(/\s+/g, " ")
+    .replace(/ ?(?:· ?)+/g, " · ")
+    .replace(/ (?=[.,;:!?](?: |$))/g, "")
+    .replace(/^[\s·;:.,]+|[\s·;]+$/g, "");
+  const parts = words.split(CLOSED).flatMap((part) => {
+    const [before, found] = part.split(OPEN);
+    return found === undefined ? [before] : [before, node("mark", {}, found)];
+  });
   const cut = start > 0 && !/[.!?·;\n]\s*$/.test(text.slice(Math.max(0, start - 8), start).join(""));
-  const closing = end < text.length && !SENTENCE_END.test(text.slice(0, end).join("").trimEnd()) ? " …" : "";
-  return [cut ? "… " : "", typeof opening === "string" ? opening.replace(/^[\s·;]+/, "") : opening, ...rest, closing];
+  const closing = end < text.length && !SENTENCE_END.test(words.replaceAll(CLOSED, "")) ? " …" : "";
+  return [cut ? "… " : "", ...parts, closing];
 }

@@ -18,7 +18,7 @@ export async function showTitlePage(element, ask) {
     await offerDesk(element, "");
     return;
   }
-  const parts = [node("h1", {}, book.title), book.description && node("p", { class: "lead" }, book.description), bookChoice(book)];
+  const parts = [node("h1", {}, book.title), leadOf(book), bookChoice(book)];
   if (book.suggestions.length) parts.push(node("h2", {}, t("empty.suggestions")), suggestionList(book.suggestions, ask));
   const contents = node("section", { class: "contents-place", "aria-label": t("contents.title") });
   element.replaceChildren(...parts.filter(Boolean), contents);
@@ -43,6 +43,17 @@ async function offerDesk(element, query) {
  */
 export function showUnknownBook(element) {
   element.replaceChildren(node("h1", {}, "Lectern"), node("p", { class: "lead" }, t("empty.unknown")));
+}
+
+/**
+ * What the book is about: its first sentence, and the others where there is room for them.
+ * @param {import("./library.js").Book} book
+ */
+function leadOf({ description, language }) {
+  if (!description) return null;
+  const [first] = new Intl.Segmenter(language, { granularity: "sentence" }).segment(description);
+  const rest = description.slice(first.segment.length);
+  return node("p", { class: "lead" }, first.segment, rest && node("span", { class: "more" }, rest));
 }
 
 /** @param {import("./library.js").Book} book */

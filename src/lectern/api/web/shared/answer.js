@@ -56,7 +56,7 @@ export class AnswerText {
 
   /**
    * The reply replaces what was there. What it leaves as it was is not drawn again.
-   * @param {{html: string, statements: Verdict[]}} reply
+   * @param {{html: string, statements: Verdict[], should_answer: boolean, confidence_level: string}} reply
    */
   finish(reply) {
     reply.statements.forEach((statement, claim) => this.verdict({ ...statement, claim }));
@@ -73,12 +73,16 @@ export class AnswerText {
     });
     for (const old of drawn.slice(final.length)) old.remove();
     this.blocks = [];
+    const first = this.element.querySelector(":scope > p:first-child");
+    const states = first?.querySelector("a.cite, .claim") || !reply.should_answer;
+    if (reply.confidence_level === "low" && !states) first?.classList.add("disclaimer");
   }
 
   /** @param {Element} root */
   #prepare(root) {
     enhance(root, this.book());
     for (const marker of root.querySelectorAll("a.cite")) keepWithWord(marker);
+    if (root.matches("p") && [...root.childNodes].every(isMarker)) root.classList.add("only-markers");
     const places = root.matches("[data-claim]") ? [root] : [];
     for (const place of [...places, ...root.querySelectorAll("[data-claim]")]) this.#mark(place);
   }
@@ -105,18 +109,44 @@ export class AnswerText {
 }
 
 /**
- * A marker stays on the line of the word before it.
+ * A marker stays on the line of the word before it; the last of several has the punctuation before them, as in print.
  * @param {Element} marker
  */
 function keepWithWord(marker) {
   const before = marker.previousSibling;
   if (before instanceof Text) before.data = before.data.replace(/\s+$/, "\u202f");
+  const after = marker.nextSibling;
+  const [signs] = (after instanceof Text && /^[.,;:!?]+(?=\s|$)/.exec(after.data)) || [];
+  const word = wordBefore(marker);
+  if (!signs || !word || !(after instanceof Text)) return;
+  after.data = after.data.slice(signs.length);
+  word.data = word.data.replace(/(?=\s*$)/, signs);
+}
+
+/**
+ * The text before a marker, and before the markers that it follows.
+ * @param {Element} marker
+ * @returns {Text | null}
+ */
+function wordBefore(marker) {
+  for (let place = marker.previousSibling; place; place = place.previousSibling) {
+    if (place instanceof Text && place.data.trim()) return place;
+    if (!(place instanceof Text) && !(place instanceof Element && place.matches("a.cite"))) return null;
+  }
+  return null;
+}
+
+/** @param {Node} part */
+function isMarker(part) {
+  return part instanceof Element ? part.matches("a.cite, .claim") : !part.textContent?.trim();
 }
 
 /** @param {Element} figure */
 function markOfListing(figure) {
   const caption = figure.querySelector(":scope > figcaption") || figure;
-  return caption.querySelector(".claim") || caption.appendChild(node("span", { class: "claim" }));
+  const mark = caption.querySelector(".claim") || node("span", { class: "claim" });
+  caption.querySelector(".copy")?.before(mark);
+  return mark;
 }
 
 /**

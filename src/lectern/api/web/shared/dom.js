@@ -79,6 +79,7 @@ const PATHS = {
   save: "M12 4v11M7 11l5 5 5-5M5 20h14",
   previous: "M14 6l-6 6 6 6",
   next: "M10 6l6 6-6 6",
+  back: "M20 12H5M11 6l-6 6 6 6",
   quote: "M5 12h4v5H5zv-2c0-2 1-4 4-4M14 12h4v5h-4zv-2c0-2 1-4 4-4",
   done: "M5 13l4 4L19 7",
   flag: "M6 21V4h11l-2 4 2 4H6",

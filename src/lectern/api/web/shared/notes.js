@@ -6,6 +6,7 @@ import { enhance } from "./answer.js";
 import { t } from "./strings.js";
 
 const GAP = 20; // pixels between two notes in the margin
+const GIST = 140; // characters of the cited words that a note shows
 
 /** @type {WeakMap<Element, () => Element>} what draws the passage of a note: most are never unfolded */
 const passages = new WeakMap();
@@ -35,13 +36,31 @@ function citedWords(source, statement) {
 }
 
 /**
+ * The beginning of cited words without Markdown's signs; dots divide the cells of a table.
+ * @param {string} words
+ */
+function gistOf(words) {
+  const text = words.replace(/\s*\|\s*/g, " · ").replace(/^ · | · $/g, "").replace(/[`*]|\]\([^)]*\)|!?\[(?=[^\]]*\]\()/g, "");
+  return text.length > GIST ? `${text.slice(0, text.lastIndexOf(" ", GIST)).replace(/[\s,;:·]+$/, "")} …` : text;
+}
+
+/**
+ * Whether a heading says nothing but the other one; an empty one does.
+ * @param {string} heading
+ * @param {string} other
+ */
+function isSame(heading, other) {
+  return !heading || heading.toLowerCase() === other.toLowerCase();
+}
+
+/**
  * @param {any} source
  * @param {any} reply
  * @param {import("./turn.js").Hooks} hooks
  */
 function note(source, reply, hooks) {
   const first = reply.statements.map((/** @type {any} */ each) => citedWords(source, each)).find(Boolean) || "";
-  const title = source.section && source.section !== source.page_title ? `${source.page_title}: ${source.section}` : source.page_title;
+  const title = isSame(source.section, source.page_title) ? source.page_title : `${source.page_title} › ${source.section}`;
   const toggle = node(
     "button",
     { type: "button", class: "note-title", "aria-expanded": "false" },
@@ -53,7 +72,7 @@ function note(source, reply, hooks) {
     const place = words === first ? source : { ...source, line_start: null, line_end: null };
     return hooks.link({ book: reply.book_id, source: place, words }, { class: "note-link" }, t("sources.open"));
   };
-  const gist = first && node("p", { class: "note-gist" }, first);
+  const gist = first && node("p", { class: "note-gist" }, gistOf(first));
   let [shown, link] = [first, linkTo(first)];
   const item = node("li", { class: "note", "data-source": source.number }, toggle, gist, node("div", { class: "note-body" }), link);
   passages.set(item, () => passageOf(source, reply.book_id));
@@ -63,7 +82,7 @@ function note(source, reply, hooks) {
     const next = linkTo(words);
     link.replaceWith(next);
     [shown, link] = [words, next];
-    if (gist) gist.textContent = words;
+    if (gist) gist.textContent = gistOf(words);
     return true;
   });
   toggle.addEventListener("click", () => setOpen(item, toggle.getAttribute("aria-expanded") !== "true"));
@@ -79,6 +98,8 @@ function passageOf(source, book) {
   const passage = node("blockquote", { class: "prose passage" });
   setSanitised(passage, source.html);
   for (const part of passage.querySelectorAll("[id]")) part.removeAttribute("id"); // the lesson itself has these anchors
+  const heading = passage.querySelector(":scope > :is(h1, h2, h3, h4, h5, h6):first-child");
+  if (heading && (isSame(heading.textContent, source.section) || isSame(heading.textContent, source.page_title))) heading.remove(); // the note's title says it
   enhance(passage, book);
   return passage;
 }

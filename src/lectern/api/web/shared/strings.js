@@ -3,6 +3,7 @@
 
 export const LANGUAGES = ["en", "de"];
 const STORED = "lectern-language";
+const DAY = 86_400_000; // milliseconds
 /** @type {Record<string, string>} */
 let words = {};
 let language = "en";
@@ -81,15 +82,22 @@ export function locale() {
  * @param {string} timestamp
  */
 export function timeOf(timestamp) {
-  return new Date(timestamp).toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" });
+  return new Date(timestamp).toLocaleTimeString(locale(), { timeStyle: "short" });
 }
 
 /**
- * A day as readers write it; the year only where it is another one.
+ * A day as readers say it: today, yesterday, else its date; the year only where it is another one.
  * @param {string} timestamp
  */
 export function dayOf(timestamp) {
   const date = new Date(timestamp);
+  const ago = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(timestamp).setHours(0, 0, 0, 0)) / DAY);
+  if (ago === 0 || ago === 1) return capitalised(new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(-ago, "day"));
   const year = date.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
   return date.toLocaleDateString(locale(), { day: "numeric", month: "long", year });
+}
+
+/** @param {string} word */
+function capitalised(word) {
+  return word[0].toLocaleUpperCase(locale()) + word.slice(1);
 }
