@@ -60,6 +60,18 @@ def test_the_topic_is_carried_from_turn_to_turn() -> None:
     assert standalone_by_rules("Why?", conversation) == "Why? (about strong, gripper, wrist)"
 
 
+def test_the_subject_stays_however_many_follow_ups_name_none() -> None:
+    """Earlier questions are read until one has a rare word."""
+    asked = ("What is URDF?", "Tell me more", "Can you give an example?", "And why?", "What else?", "Go on")
+    conversation = [Exchange(question=question, answer="…") for question in asked]
+
+    assert standalone_by_rules("How do I check it?", conversation) == "How do I check it? (about URDF)"
+    assert standalone_by_rules("And in Gazebo?", conversation) == "And in Gazebo? (about URDF)"
+    assert standalone_by_rules("How does it differ from SDF?", conversation) == (
+        "How does it differ from SDF? (about URDF)"
+    )
+
+
 def test_names_stay_whole_and_no_word_is_said_twice() -> None:
     """Words that are side by side are one phrase; what the question says itself is not carried."""
     conversation = (Exchange(question="How do I train a walking policy with Isaac Lab?", answer="…"),)

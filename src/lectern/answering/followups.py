@@ -114,10 +114,15 @@ def _same_question_about(question: str, before: Exchange) -> str | None:
 
 
 def _topic(question: str, history: Sequence[Exchange]) -> list[str]:
-    """The topic words of the last questions that this question does not have, the earliest question's words first."""
+    """The topic words of the last questions that this question does not have, the earliest question's words first. As
+    long as no rare word is among them, earlier questions are read too: `And why?` was asked of what they name."""
     used_stems = stems(question)
     by_question: list[list[re.Match[str]]] = []  # the latest question first, so that its words win ties
-    for exchange in reversed(history[-MAX_HISTORY_QUESTIONS:]):
+    has_rare_word = False
+    for exchange in reversed(history):
+        if len(by_question) >= MAX_HISTORY_QUESTIONS and has_rare_word:
+            break
+        has_rare_word = has_rare_word or bool(distinctive_stems(exchange.question))
         by_question.append([])
         for word in terms_of(exchange.question):
             if _is_topic_word(word[0]) and not stems(word[0]) <= used_stems:
