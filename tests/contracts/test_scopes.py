@@ -133,6 +133,24 @@ async def test_an_unknown_value_is_an_error_that_names_what_exists(
     assert names in str(raised.value)
 
 
+async def test_a_module_is_found_under_its_other_name(tmp_path: Path) -> None:
+    """The filter that was applied has the module's own name; a real module is never hidden by an alias."""
+    for name in ("gazebo", "ros2"):
+        (tmp_path / "robots" / name).mkdir(parents=True)
+        (tmp_path / "robots" / name / "a.md").write_text(f"# {name}\n\nThe robot of {name}.\n", encoding="utf-8")
+    manifest = '[module_aliases]\nsimulation = "gazebo"\nros2 = "gazebo"\n'
+    (tmp_path / "robots" / "lectern.toml").write_text(manifest, encoding="utf-8")
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
+        async for _ in ingest(IngestRequest(folder=tmp_path / "robots"), ingest_deps):
+            pass
+        search = HybridSearch(ingest_deps.collections, ingest_deps.ledger)
+        for name, module in (("simulation", "gazebo"), ("gazebo", "gazebo"), ("ros2", "ros2")):
+            findings = await search(SearchQuery(text="the robot", scope=scope_from({"module_filter": name})))
+
+            assert findings.where.module == module
+            assert {hit.chunk.module for hit in findings.hits} == {module}
+
+
 async def test_a_known_value_without_chunks_is_an_empty_answer(tmp_path: Path) -> None:
     """Levels, layers and chapters that a book could have are no mistake."""
     async with open_ingest_parts(tmp_path / "home") as ingest_deps:

@@ -49,6 +49,7 @@ class Manifest:
     language: str = "en"
     description: str | None = None  # what the author says of the book, here or in the site's configuration
     modules: tuple[ModuleInfo, ...] = ()
+    module_aliases: tuple[tuple[str, str], ...] = ()  # other names that filters may use, and the modules they mean
     defaults: Defaults = field(default_factory=Defaults)
     reader_tier: int | None = None  # the filter when a reader names no tier; None: every tier
     max_chapter: int | None = None

@@ -29,6 +29,7 @@ _KEYS = {
         "exclude",
         "language",
         "modules",
+        "module_aliases",
         "defaults",
         "reader",
         "limits",
@@ -52,6 +53,7 @@ class Declared:
     exclude: tuple[str, ...] = ()
     language: str | None = None
     modules: tuple[ModuleInfo, ...] = ()
+    module_aliases: tuple[tuple[str, str], ...] = ()
     defaults: Defaults = field(default_factory=Defaults)
     reader_tier: int | None = None
     max_chapter: int | None = None
@@ -94,6 +96,7 @@ def _declared(data: dict[str, Any]) -> Declared:
         exclude=_patterns(data),
         language=_language(data),
         modules=_modules(data),
+        module_aliases=_module_aliases(data),
         defaults=Defaults(
             hardware_tier=_number(defaults, "hardware_tier", TIERS, "defaults.") or Defaults().hardware_tier,
             proficiency_level=_choice(defaults, "proficiency_level", LEVELS, "defaults.")
@@ -186,6 +189,13 @@ def _language(data: dict[str, Any]) -> str | None:
     if len(language) > MAX_LANGUAGE_CHARACTERS or not all(part.isalnum() for part in language.split("-")):
         raise _wrong("language", language, 'a language code such as "en"')
     return language
+
+
+def _module_aliases(data: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    table = data.get("module_aliases", {})
+    if not isinstance(table, dict):
+        raise _wrong("module_aliases", table, 'a table [module_aliases] with lines such as simulation = "gazebo"')
+    return tuple((slugged(alias), slugged(_text(table, alias, "module_aliases.") or "")) for alias in table)
 
 
 def _modules(data: dict[str, Any]) -> tuple[ModuleInfo, ...]:

@@ -210,6 +210,7 @@ def _manifest(  # all that a manifest is made of
         language=declared.language or "en",
         description=declared.description or facts.description,
         modules=tuple(modules.values()),
+        module_aliases=declared.module_aliases,
         defaults=declared.defaults,
         reader_tier=declared.reader_tier,
         max_chapter=declared.max_chapter,
@@ -277,8 +278,14 @@ def _generated(pages: list[Page], facts: SiteFacts) -> list[Problem]:
 
 def _unused_modules(declared: Declared, placement: Placement) -> list[Problem]:
     slugs = {place.module for place in placement.places.values()}
-    return [
-        warning(MANIFEST, None, f"module {module.slug!r}: no lesson lies in folder {module.folder!r}; mend its folder")
+    unused = [
+        f"module {module.slug!r}: no lesson lies in folder {module.folder!r}; mend its folder"
         for module in declared.modules
         if module.slug not in slugs
     ]
+    aliases = [
+        f"module_aliases: {alias!r} means {slug!r}, and there is no such module; name one of {', '.join(sorted(slugs))}"
+        for alias, slug in declared.module_aliases
+        if slug not in slugs
+    ]
+    return [warning(MANIFEST, None, message) for message in (*unused, *aliases)]

@@ -53,8 +53,11 @@ async def resolve_scope(scope: Scope, manifest: Manifest, books: BookSource) -> 
     tier = scope.tier if scope.tier is not None else manifest.reader_tier
     if tier is not None and tier not in TIERS:
         raise BadInput(f"{WIRE['tier']} must be 1 to {TOP_TIER}, not {tier}", field=WIRE["tier"])
-    if scope.module is not None:
-        _check_known("module", scope.module, await books.modules(manifest.book_id))
+    module = scope.module
+    if module is not None:
+        modules = await books.modules(manifest.book_id)
+        module = module if module in modules else dict(manifest.module_aliases).get(module, module)
+        _check_known("module", module, modules)
     if scope.layer is not None:
         _check_known("layer", scope.layer, LAYERS)
     _check_levels(scope.levels)
@@ -67,7 +70,7 @@ async def resolve_scope(scope: Scope, manifest: Manifest, books: BookSource) -> 
     return ChunkFilter(
         book_id=manifest.book_id,
         max_tier=TOP_TIER if tier is None else tier,
-        module=scope.module,
+        module=module,
         chapter_min=first,
         chapter_max=last,
         lesson=scope.lesson,

@@ -44,6 +44,7 @@ def manifest_from_json(body: str) -> Manifest:
     fields: dict[str, Any] = json.loads(body)
     fields["exclude"] = tuple(fields["exclude"])
     fields["modules"] = tuple(ModuleInfo(**module) for module in fields["modules"])
+    fields["module_aliases"] = tuple((alias, slug) for alias, slug in fields.get("module_aliases", ()))
     fields["defaults"] = Defaults(**fields["defaults"])
     return Manifest(**fields)
 

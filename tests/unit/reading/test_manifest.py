@@ -26,6 +26,9 @@ slug = "ros2"
 folder = "module-1-ros2"
 title = "The Robotic Nervous System"
 
+[module_aliases]
+"The Middleware" = "ROS2"
+
 [defaults]
 hardware_tier = 2
 proficiency_level = "B1"
@@ -51,6 +54,7 @@ def test_every_key_arrives(tmp_path: Path) -> None:
     assert manifest.exclude == ("blog/**",)
     assert manifest.language == "de"
     assert manifest.modules == (ModuleInfo(slug="ros2", folder="module-1-ros2", title="The Robotic Nervous System"),)
+    assert manifest.module_aliases == (("the-middleware", "ros2"),)
     assert manifest.defaults == Defaults(hardware_tier=2, proficiency_level="B1", layer="L2")
     assert (manifest.reader_tier, manifest.max_chapter, manifest.max_lesson) == (4, 20, 15)
 
@@ -101,6 +105,8 @@ def test_built_in_defaults_are_the_designs(tmp_path: Path) -> None:
         ("[limits]\nmax_chapter = -1", "max_chapter"),
         ("defaults = 3", "table"),
         ("modules = 3", "modules"),
+        ("module_aliases = 3", "module_aliases"),
+        ("[module_aliases]\nsimulation = 3", "module_aliases.simulation"),
         ("[[modules]]\ntitle = 'x'", "neither slug nor folder"),
         ("[[modules]]\nfolder = '../x'", "inside the book"),
         ("[[modules]]\nslug = 'a'\nfolder = 'x'\n[[modules]]\nslug = 'a'\nfolder = 'y'", "two"),
@@ -179,3 +185,14 @@ def test_an_unused_module_is_a_warning(tmp_path: Path) -> None:
 
     assert [(problem.file, problem.severity) for problem in book_survey.problems] == [("lectern.toml", "warning")]
     assert "module-9" in book_survey.problems[0].message
+
+
+def test_an_alias_of_no_module_is_a_warning(tmp_path: Path) -> None:
+    """The warning names the modules that there are."""
+    toml = '[module_aliases]\nstart = "main"\nsimulation = "gazebo"\n'
+
+    book_survey = survey(write(tmp_path, {"lectern.toml": toml, "a.md": BODY}))
+
+    assert [problem.message for problem in book_survey.problems] == [
+        "module_aliases: 'simulation' means 'gazebo', and there is no such module; name one of main"
+    ]
