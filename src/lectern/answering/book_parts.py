@@ -40,9 +40,10 @@ _LEVELS: dict[str, tuple[Level, ...]] = {
     "session": ("lesson", "chapter", "module"),
     "tutorial": ("lesson", "chapter", "module"),
     "article": ("lesson", "chapter", "module"),
+    "episode": ("lesson", "chapter", "module"),
     "guide": ("lesson", "chapter", "module"),
 }
-_LABEL_ONLY = frozenset({"week", "day", "lecture", "session", "page", "tutorial", "article", "guide"})
+_LABEL_ONLY = frozenset({"week", "day", "lecture", "session", "page", "tutorial", "article", "guide", "episode"})
 _CERTAIN = frozenset({"chapter", "lesson", "module"})  # these words hardly mean anything else in a question
 PART = rf"(?:{'|'.join(_LEVELS)})"
 _SPELT = rf"(?:{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"

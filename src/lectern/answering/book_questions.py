@@ -1,7 +1,7 @@
 """Recognises questions about the book itself: what it is about, who wrote it and for whom, where to start, how it is
-organised, how long it is, and what one of its parts covers. A question has to have one of these shapes from its first
-word to its last, apart from courtesies, because nearly the same words ask for something that the book explains: "where
-do I start?" is about the book, "where do I start the server?" is not."""
+organised, how long it is, and what one of its parts covers. A question, or one of its clauses, has to have one of these
+shapes from its first word to its last, apart from courtesies, because nearly the same words ask for something that the
+book explains: "where do I start?" is about the book, "where do I start the server?" is not."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ _CLOSING = re.compile(
     r"|if i(?:'m| am) (?:new|a beginner)[^?]*))+$"
 )
 _FULL_STOP = re.compile(r"[.!?] ")
+_CLAUSE_GAP = re.compile(r"[.!?;:] |, (?:and |but |so )?| (?:and|but) ")
+_JOINT = re.compile(r" and |[?!] ")
+_CONDITION = re.compile(r" (?:if|when|because|since|before|in order to|so that) (?:i|we|you|it|my)\b.*$")
+_NEWCOMER = re.compile(
+    r"\b(?:new|newcomer|beginner|novice|never|first time|no (?:prior )?(?:experience|knowledge|idea))\b"
+)
 _SHORT_FORMS = ((re.compile(r"\b(what|who|where|how)'?s\b"), r"\1 is"), (re.compile(r"\bi'll\b"), "i will"))
 
 _WHO = r"(?:i|we|you|one|a (?:reader|beginner|newcomer|student)|beginners|newcomers|readers|someone (?:new|like me))"
@@ -79,11 +85,18 @@ _BOOK_SHAPES: dict[BookTopic, re.Pattern[str]] = {
         rf"what is the (?:main |overall )?(?:topic|subject|theme|purpose|goal|aim|point|gist|idea|message) of {BOOK}",
         rf"what (?:is|are) the (?:main|key) (?:points|ideas|topics|themes|subjects) of {BOOK}",
         rf"why (?:should (?:i|we|anyone) read|was|read) {BOOK}(?: written)?",
+        rf"what (?:is|are) {BOOK} (?:good |meant |intended )?for",
+        rf"(?:what|which) (?:topics|subjects|themes|areas) are (?:in|part of) {BOOK}",
+        rf"what (?:does|do|can|will) {BOOK} (?:help|offer|give)(?: (?:me|us|you))?(?: with)?",
+        rf"give (?:me|us) {_SUMMARY}",
         r"worum geht es(?: (?:hier|in (?:diesem|dem) (?:buch|handbuch|kurs|leitfaden)))?",
         r"wovon handelt (?:dieses|das) buch",
     ),
     "author": _shapes(
-        rf"who (?:wrote|made|created|authored|writes|maintains|published|is behind|has written) {_BOOK_OR_IT}",
+        r"who (?:wrote|made|created|authored|writes|maintains|runs|publishes|published|has written|looks after"
+        r"|(?:is|are) (?:(?:the people |the team )?behind|responsible for|in charge of)) "
+        rf"{_BOOK_OR_IT}",
+        rf"(?:is|was|are|were) {BOOK} (?:written|made|maintained|created) by .+",
         r"who (?:is|are|was|were) the (?:authors?|writers?|maintainers?|editors?|creators?|publishers?)"
         rf"(?: (?:of|behind) {_BOOK_OR_IT})?",
         rf"(?:by whom|who) (?:is|was|were) {_BOOK_OR_IT} (?:written|made|created|published|maintained)(?: by)?",
@@ -99,8 +112,10 @@ _BOOK_SHAPES: dict[BookTopic, re.Pattern[str]] = {
         rf"who (?:should|can|needs to|ought to|would|must) (?:read|use|take|(?:benefit|profit) from) {_BOOK_OR_IT}",
         r"(?:what|who) (?:is|are) the (?:target |intended )*(?:audience|readers?|readership|target group)"
         rf"(?: (?:of|for) {_BOOK_OR_IT})?",
-        rf"is {BOOK} (?:(?:suitable|good|right|meant|written|made|ok|useful|intended|a good fit) )?for "
-        r"(?:me|(?:absolute |complete |total )?(?:beginners?|newcomers?|novices|experts?|professionals|students))",
+        rf"(?:is|are) {BOOK} (?:(?:suitable|good|right|meant|written|made|ok|useful|intended|a good fit) )?for "
+        r"(?:me|someone .*|people .*"
+        r"|(?:absolute |complete |total )?(?:beginners?|newcomers?|novices|experts?|professionals|students))",
+        rf"whom? (?:is|are) {_BOOK_OR_IT} (?:aimed|targeted|directed) at",
         r"für wen ist (?:dieses|das) (?:buch|handbuch)(?: (?:geschrieben|gedacht|geeignet))?",
         r"an wen richtet sich (?:dieses|das) (?:buch|handbuch)",
     ),
@@ -110,8 +125,18 @@ _BOOK_SHAPES: dict[BookTopic, re.Pattern[str]] = {
         rf"what are the prerequisites (?:of|for|to) (?:reading |starting |taking )?{BOOK}",
         r"what (?:prior |previous |background )*(?:knowledge|experience|skills?|background) "
         rf"(?:do (?:i|we) need|is (?:needed|required|assumed|expected)) (?:for|by|to read|before reading) {BOOK}",
-        rf"what(?: (?:prior |previous )?(?:knowledge|experience|skills?))? does {BOOK} (?:assume|require|expect)"
+        rf"(?:what|which)(?: (?:prior |previous )?(?:knowledge|experience|skills?))? does {BOOK} "
+        r"(?:assume|require|expect)"
         r"(?: (?:me|readers|of me|of readers)(?: to know)?)?",
+        rf"(?:what are|are there|does {BOOK} have) (?:the |any )?prerequisites(?: (?:of|for|to) {BOOK})?",
+        rf"what {_SHOULD} {_WHO} (?:need to |have to )?(?:already )?know (?:before|first|already)"
+        rf"(?: {_WHO} {_START})?",
+        rf"{_SHOULD} {_WHO} (?:need|have)(?: to have)? (?:any |some |prior |previous |special )*"
+        rf"(?:knowledge|experience|skills?|background)(?: (?:of|in|with) .+?)?"
+        rf"(?: (?:before|for|to) (?:reading |starting |taking |following )*(?:start|read|take|follow|{BOOK}).*)?",
+        rf"{_SHOULD} {_WHO} (?:need |have )(?:to )?(?:already )?know .+ "
+        rf"(?:before|first|to (?:follow|read|take|use) {BOOK})",
+        rf"(?:what is|what are) the (?:requirements|prior knowledge) (?:of|for) {BOOK}",
     ),
     "start": _shapes(
         rf"where (?:{_SHOULD} {_WHO} |to |is (?:the best|a good) place to )(?:best )?{_START}"
@@ -128,6 +153,11 @@ _BOOK_SHAPES: dict[BookTopic, re.Pattern[str]] = {
         rf"(?: (?:for|of|in) (?:beginners|newcomers|{BOOK}))?",
         rf"in (?:which|what) order {_SHOULD} {_WHO} (?:read|study|work through|do|take) (?:{BOOK}|the {_PAGES})",
         rf"how {_SHOULD} {_WHO} (?:read|use|work through|study|approach) {BOOK}",
+        rf"where in {BOOK} {_SHOULD} {_WHO} (?:best )?{_START}",
+        rf"(?:what is |which is )?the first (?:thing|page|lesson|chapter) (?:to|{_WHO} {_SHOULD}) {_READ}",
+        r"(?:suggest|recommend|give me|what is) (?:an?|the)(?: best| good)? "
+        r"(?:reading order|order to read (?:it|them|this) in)",
+        r"(?:my )?(?:very )?first steps",
         r"wo (?:fange ich|soll ich|sollte ich|fängt man|soll man) (?:am besten )?(?:an|anfangen|beginnen)",
         r"womit (?:fange ich an|soll(?:te)? ich (?:anfangen|beginnen))",
     ),
@@ -137,6 +167,7 @@ _BOOK_SHAPES: dict[BookTopic, re.Pattern[str]] = {
         r"(?:what is |explain |describe |show me )?the "
         rf"(?:structure|organi[sz]ation|layout|contents?|curriculum|syllabus|set-?up) of {BOOK}",
         rf"what (?:is|are) (?:in|inside|the contents of|the parts of) {BOOK}",
+        rf"what are the (?:main )?(?:sections|parts|chapters)(?: (?:of|in) {BOOK})?",
         rf"(?:what|which) (?:parts|sections) does {BOOK} (?:have|contain|consist of)",
         rf"what does {BOOK} consist of",
         rf"(?:in(?:to)? )?(?:what|which) (?:parts|units|modules|sections|chapters) is {BOOK} "
@@ -147,11 +178,14 @@ _BOOK_SHAPES: dict[BookTopic, re.Pattern[str]] = {
         rf"how (?:long|big|large|thick|extensive|short) (?:is {_BOOK_OR_IT}|{BOOK} is)",
         rf"how many (?:pages|words) (?:does {BOOK} have|are (?:there )?in {BOOK}|has {BOOK}|is {BOOK})",
         rf"what is the (?:length|size|extent) of {BOOK}",
+        rf"how (?:long|much time) (?:does|will|do|would) {BOOK} take(?: (?:me|us|one))?",
+        rf"how much time (?:{_SHOULD}|do) {_WHO} (?:need|plan|reserve|set aside) for {BOOK}",
         r"how (?:long|much time) (?:does|will|would|do|should) (?:it|i|we) (?:take|need)(?: (?:me|us|one))?"
         rf" to (?:read|finish|work through|complete|get through|go through) {_BOOK_OR_IT}",
         r"wie lang ist (?:dieses|das) (?:buch|handbuch)",
     ),
 }
+_SAYS_BOOK = re.compile(rf"{BOOK}|\b{_PAGES}\b|\b(?:read|learn|organi[sz]ed|structured|prerequisites)\b")
 _NAMED = rf"(?P<part>.*\b{PART}\b.*)"  # has a word such as "chapter"
 _ANY = r"(?P<part>.+)"  # may also be a title alone
 _TREATED = r"(?:covered|taught|discussed|explained|contained|treated|introduced|done)"
@@ -162,7 +196,12 @@ _POINTS = (
 _PART_SHAPES: tuple[tuple[BookTopic, re.Pattern[str]], ...] = (
     ("author", re.compile(rf"who (?:wrote|made|created|authored|writes|maintains|has written) {_NAMED}")),
     ("author", re.compile(rf"who (?:is|are|was|were) the (?:authors?|writers?|maintainers?) of {_NAMED}")),
-    ("about", re.compile(rf"(?:{_SUMMARISE}|(?:what is (?:an? |the )?)?{_SUMMARY} of) {_ANY}")),
+    (
+        "about",
+        re.compile(
+            rf"(?:{_SUMMARISE}|(?:what is (?:an? |the )?)?{_SUMMARY} of) (?:the {_POINTS} (?:of|in|from) )?{_ANY}"
+        ),
+    ),
     ("about", re.compile(rf"(?:explain|describe|introduce|outline|{_TELL_ABOUT}) {_NAMED}")),
     ("about", re.compile(rf"what (?:is|are) {_ANY} (?:all |mainly )?about")),
     ("about", re.compile(rf"what {_NAMED} is (?:all )?about")),
@@ -199,16 +238,25 @@ def book_questions(question: str, title: str = "") -> list[BookQuestion]:
             if match := shape.fullmatch(text):
                 has_word = re.search(rf"\b{PART}\b", match["part"]) is not None
                 questions.append(BookQuestion(topic=topic, part=match["part"], part_is_title=not has_word))
-    return list(dict.fromkeys(questions)) or _both(question, title)
+    if all(one.part_is_title or _JOINT.search(one.part) for one in questions):
+        questions = [*_in_clauses(question, title), *questions]
+    return list(dict.fromkeys(questions))
 
 
-def _both(question: str, title: str) -> list[BookQuestion]:
-    """The two questions in "what is this book and who is it for?"; empty if one of them is about something else."""
-    first, joint, second = question.partition(" and ")
-    halves = [book_questions(half, title)[:1] for half in (first, second)] if joint else []
-    if not halves or not all(half and not half[0].part for half in halves):
-        return []
-    return [BookQuestion(topic=halves[0][0].topic, halves=tuple(half[0] for half in halves))]
+def _in_clauses(question: str, title: str) -> list[BookQuestion]:
+    """What the clauses of a question ask of the book: "what is this book and who is it for?", "I'm new here. Which page
+    do I read first if I want to build it?". A clause that does not name the book or its pages counts only if the reader
+    is new to all of it."""
+    newcomer = _NEWCOMER.search(question.lower()) is not None
+    found: dict[BookTopic, BookQuestion] = {}
+    for clause in _CLAUSE_GAP.split(question):
+        for text in _wordings(re.sub(r"\bit\b", "the book", clause) if found else clause, title):
+            for topic, shape in _BOOK_SHAPES.items():
+                bare = _CONDITION.sub("", text) if topic in ("start", "audience", "prerequisites") else text
+                if shape.fullmatch(bare) and (newcomer or _SAYS_BOOK.search(bare)):
+                    found.setdefault(topic, BookQuestion(topic=topic))
+    questions = list(found.values())
+    return [BookQuestion(topic=questions[0].topic, halves=tuple(questions))] if len(questions) > 1 else questions
 
 
 def _wordings(question: str, title: str) -> list[str]:

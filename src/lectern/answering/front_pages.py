@@ -35,7 +35,10 @@ _STARTING_TITLE = _words(
     "get(?:ting)? started|quick[ -]?start|first steps|start here",
     "erste schritte|einrichtung",
 )
-_BOOK = r"(?:book|guide|handbook|manual|course|textbook|documentation|site|tutorial|text)"
+_BOOK = (
+    r"(?:book|guide|handbook|manual|course|curriculum|training|workshop|lesson|textbook|documentation|docs|site|tutorial"
+    r"|text)"
+)
 _READERS = (
     r"(?:people|anyone|anybody|everyone|everybody|those|you|(?:\w+ ){0,2}(?:developers|engineers|programmers|beginners"
     r"|students|readers|users|newcomers|learners|professionals))"
@@ -76,7 +79,7 @@ _SIGNS: dict[BookTopic, tuple[re.Pattern[str], re.Pattern[str]]] = {
             "getting started|start here|reading order|first steps",
         ),
         _words(
-            "(?:start|begin|starting|beginning) (?:with|by reading|at|from|here|off)|new to",
+            "(?:start|begin|starting|beginning) (?:with|by reading|from|here)|new to",
             r"read (?:\S+ ){0,6}first|recommend (?:starting|beginning|reading)|(?:good|best) place to (?:start|begin)",
             r"(?:beginne|starte)(?:n sie)? mit",
         ),

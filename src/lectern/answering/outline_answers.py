@@ -17,8 +17,9 @@ from lectern.text.words import content_stems, stems
 MAX_LINES = 30
 MODULE_WORDS = ("unit", "part", "week")  # by which the titles of modules may call them
 BOOK = (
-    r"(?:(?:this|the|your|that) (?:whole |entire |online |little )?"
-    r"(?:book|e-?book|guide|handbook|manual|course|textbook|documentation|docs|tutorial|site|website))"
+    r"(?:(?:this|the|your|that|these) (?:whole |entire |online |little )?"
+    r"(?:book|e-?book|guide|handbook|manual|course|curriculum|training|workshop|textbook|documentation|docs|tutorial"
+    r"|wiki|site|website)|this lesson|these (?:lessons|pages|notes|guides|tutorials))"
 )
 _KIND = rf"(?P<kind>{PART})s?"
 _COUNT = re.compile(rf"\bhow many {_KIND}\b(?P<rest>[^?]*)", re.IGNORECASE)
@@ -44,6 +45,12 @@ _NEIGHBOUR = re.compile(
     r"\b(?:what|which)\b(?P<asked>[^?]{0,40}?)\b(?P<way>comes? (?:right |just |directly |next )?(?:after|before)"
     r"|follows?|precedes?|(?:is|are|do (?:i|we) (?:read|do|learn)|should i (?:read|do|learn)) "
     r"(?:right |just |directly |next )?(?:after|before))\b(?P<topic>[^?]*)",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(  # `I've finished the quick start. What should I read next?`
+    r"\b(?:finished|completed|done with|through with|(?:worked|got|gone) through|(?:have|'ve|just) read)"
+    r"(?: reading| with)? (?P<topic>[^.,;?!]+)[.,;?!]\s+(?:and |so |but )?(?:what|which)[^?.!]*"
+    rf"\b(?:{PART}s?|read|study|learn)\b[^?.!]*\b(?:next|then|after (?:that|it)|from here)\b",
     re.IGNORECASE,
 )
 _ONE = re.compile(r"^\s*(?:the )?one (?:(?:on|about|called|titled|named) )?|^\s*that (?:on|about) ", re.IGNORECASE)
@@ -93,7 +100,7 @@ class Line:
 
 def about_structure(question: str) -> bool:
     """Whether a question may be about the structure. If not, the outline is not read, which can be slow."""
-    shapes = (_COUNT, _LIST, _NEIGHBOUR, _WHERE, _INSIDE, _TITLE, _EXTREME)
+    shapes = (_COUNT, _LIST, _NEIGHBOUR, _NEXT, _WHERE, _INSIDE, _TITLE, _EXTREME)
     return any(shape.search(question) for shape in shapes)
 
 
@@ -104,6 +111,7 @@ def structure_lines(question: str, outline: Outline, strings: Strings | None = N
     answers = _StructureAnswers(BookParts(outline), strings)
     for answer in (
         answers.neighbour,
+        answers.next_after,
         answers.extreme,
         answers.title,
         answers.count,
@@ -192,9 +200,17 @@ class _StructureAnswers:
         if content_stems(match["asked"]) - stems(f"{_PARTS} {_PAGE_WORDS}"):
             return []  # "which verb comes after …"
         part = self._neighbour_of(match["topic"], asked[1].lower() if asked else "")
+        return self._beside(part, -1 if "before" in way or "preced" in way else 1)
+
+    def next_after(self, question: str) -> list[Line]:
+        """What comes after a lesson that the reader has finished."""
+        match = _NEXT.search(question)
+        return self._beside(self._neighbour_of(match["topic"], "lesson"), 1) if match else []
+
+    def _beside(self, part: Part | None, step: int) -> list[Line]:
+        """The part after or before another one of its level."""
         if part is None:
             return []
-        step = -1 if "before" in way or "preced" in way else 1
         siblings = self._book.of(part.level)
         at = siblings.index(part) + step
         if not 0 <= at < len(siblings):
