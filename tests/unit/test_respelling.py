@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lectern.confidence.locating import respell
-from lectern.text.words import stem, word_weight
+from lectern.confidence.spelling import respell, unknown_words, variants
+from lectern.text.words import one_edit, stem
 
 TEXTS = [
     "The gyroscope of the Jetson Orin board drifts. Whisper runs on it, and so does Gazebo.",
@@ -24,15 +24,20 @@ WORD = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x17F)
         ("does wihsper run on it", "does whisper run on it"),  # swapped
         ("what is the eular method", "what is the euler method"),  # another
         ("Which gyroscopes drift?", "Which gyroscopes drift?"),  # the same word in another form
-        ("Is there a giroscopp?", "Is there a giroscopp?"),  # two letters
-        ("What is an orrin?", "What is an orrin?"),  # `Orin` has too few letters
+        ("Is there a giroscopp?", "Is there a gyroscope?"),  # two letters of a long word
+        ("Is there a jetsno here?", "Is there a jetson here?"),
+        ("What is an orrin?", "What is an orin?"),
+        ("What is an oran?", "What is an oran?"),  # too short for another letter in place of one
+        ("Is there a gyrosgopps?", "Is there a gyrosgopps?"),  # three letters
+        ("wich board shoud I take?", "which board should I take?"),  # words without content, in no text
+        ("Can I breed euler nets?", "Can I breed euler nets?"),  # English words
         ("What is /whispr/node or `Gazeebo` or Whispr2?", "What is /whispr/node or `Gazeebo` or Whispr2?"),  # names
         ("When was Wisper made, and by Gazeebo?", "When was Wisper made, and by Gazeebo?"),  # perhaps other people's
         ("Which other methods are there?", "Which other methods are there?"),
     ],
 )
 def test_a_misspelt_word_is_read_as_the_passages_write_it(typed: str, read: str) -> None:
-    """One letter more, less, other or swapped, in words of five letters and more that are no names."""
+    """One letter more, less, other or swapped, of long words two, in words that are neither names nor English."""
     assert respell(typed, TEXTS) == read
 
 
@@ -61,7 +66,23 @@ def test_a_letter_lost_is_found_again(passage_words: list[str]) -> None:
 
     assert read in {lost, *passage_words}
     if read == lost:
-        assert stem(lost) in {stem(passage_word) for passage_word in passage_words} or word_weight(stem(lost)) < 1
+        assert stem(lost) in {stem(passage_word) for passage_word in passage_words} or not unknown_words(lost, [])
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=4, max_size=9))
+def test_variants_are_all_words_one_letter_away(word: str) -> None:
+    """With the same first letter; so the book can be asked for what a misspelt word may stand for."""
+    words = variants(word)
+
+    assert word not in words
+    assert all(other[0] == word[0] and one_edit(word, other) for other in words)
+    assert {word[:2] + word[3:], word[:2] + "q" + word[2:], word[:2] + word[3] + word[2] + word[4:]} - {word} <= words
+
+
+def test_only_words_that_no_text_has_may_be_misspelt() -> None:
+    """Words of the texts in any form, English words and names are known."""
+    assert unknown_words("does the gyroscopes' wihsper breed at Whispr speed", TEXTS) == ["wihsper"]
+    assert unknown_words("aaaab aaaac aaaad aaaae aaaaf", []) == ["aaaab", "aaaac", "aaaad", "aaaae"]
 
 
 def _misspelt(word: str) -> st.SearchStrategy[str]:

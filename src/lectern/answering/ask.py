@@ -23,8 +23,8 @@ from lectern.answering.screening import screen
 from lectern.answering.small_talk import small_talk
 from lectern.answering.suggestions import AnsweredQuestions, PolicyOf, answers_elsewhere, nearest_lessons
 from lectern.confidence.answerability import Answerability
-from lectern.confidence.locating import respell
 from lectern.confidence.signals import CONFIDENCE_HITS
+from lectern.confidence.spelling import respell, unknown_words, variants
 from lectern.domain.errors import LecternError, ProviderError, ProviderTimeout
 from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Findings, Hit
 from lectern.domain.replies import (
@@ -241,7 +241,7 @@ class _Turn:
         limit = max(CONFIDENCE_HITS, 2 * reading)
         start = time.perf_counter()
         findings = await self._search(limit)
-        respelt = respell(self._standalone, [hit.chunk.text for hit in findings.hits])
+        respelt = await self._respelt(findings)
         if respelt != self._standalone:  # what was found for a misspelt word is found better for the book's word
             self._standalone = self._desk.question = respelt
             findings = await self._search(limit)
@@ -254,6 +254,17 @@ class _Turn:
         self._retrieved = self._desk.hand_out(replace(findings, query=self._standalone), to_read)
         self._candidates = list(findings.hits[:CONFIDENCE_HITS])
         return self._candidates, hits
+
+    async def _respelt(self, findings: Findings) -> str:
+        """The question as the book spells it: as the passages that were found do, or others that have a word which is
+        one letter apart from a word that they lack."""
+        texts = [hit.chunk.text for hit in findings.hits]
+        respelt = respell(self._standalone, texts)
+        if unknown := unknown_words(respelt, texts):
+            words = sorted(set().union(*map(variants, unknown), unknown))
+            found = await self._deps.library.texts_with(self._question.scope, findings.vector, words)
+            respelt = respell(respelt, [*texts, *found])
+        return respelt
 
     async def _search(self, limit: int) -> Findings:
         return await self._deps.library.search(

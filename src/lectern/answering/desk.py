@@ -34,6 +34,7 @@ class Library:
     """The functions that look-ups use to read the book."""
 
     search: Callable[[ResolvedScope, SearchQuery], Awaitable[Findings]]
+    texts_with: Callable[[ResolvedScope, Sequence[float], Sequence[str]], Awaitable[list[str]]]  # these words
     resolve: Callable[[Scope], Awaitable[ResolvedScope]]  # raises if the scope does not fit the book
     lesson: Callable[[ChunkFilter], Awaitable[list[IndexedChunk]]]
     outline: Callable[[str], Awaitable[Outline]]

@@ -113,6 +113,7 @@ class Application:
 
         library = Library(
             search=self.search.within,
+            texts_with=self.search.texts_with,
             resolve=self.library.resolve,
             lesson=self.library.lesson_with_vectors,
             outline=self.library.outline,

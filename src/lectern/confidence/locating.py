@@ -6,23 +6,18 @@ respelt as the passages spell it. It reads H1 and G1 as nearly the same word, so
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 from lectern.confidence.requirements import Requirement
+from lectern.confidence.spelling import respell
 from lectern.ports.answering import AnswerLocator, Passage
 from lectern.text.language import is_english
 from lectern.text.quotes import Quote, introduced, items_of, pieces_of, quotes_of
-from lectern.text.words import letters_of, one_edit, stem, word_weight
+from lectern.text.words import letters_of
 
 CANNOT_ANSWER = -math.inf  # the log-odds of a quote that does not meet what the question requires
 MAX_LOG_ODDS = 8.0  # the network's values are cut here
 MIN_LATIN_SHARE = 0.9  # of a question's letters, below which the network cannot read it
-MIN_RESPELT_LETTERS = 5  # shorter words are too similar to each other
-
-_PLAIN_WORD = re.compile(r"(?<![\w`./-])[^\W\d_]+(?![\w`/-])")  # no part of a path, of code or of a model mark
 
 
 def readable(question: str, texts: Sequence[str]) -> bool:
@@ -61,31 +56,6 @@ def _may_answer(requirement: Requirement, passage: Passage, quote: Quote) -> boo
     return requirement.met_by(introduced(quote), before=quote.before, titles=titles)
 
 
-def respell(question: str, texts: Sequence[str]) -> str:
-    """The question with misspelt words corrected: a rare word that no text has is replaced by the most frequent word of
-    the texts that is one letter apart. Names stay: Austen is not Austin."""
-    frequencies = sum((_words_of(text) for text in texts), Counter[str]())
-    text_stems = {stem(word) for word in frequencies}
-
-    def respelt(match: re.Match[str]) -> str:
-        word = match.group()
-        if (
-            not word.islower()
-            or len(word) < MIN_RESPELT_LETTERS
-            or stem(word) in text_stems
-            or word_weight(stem(word)) < 1
-        ):
-            return word
-        near = [
-            candidate
-            for candidate in frequencies
-            if len(candidate) >= MIN_RESPELT_LETTERS and candidate[0] == word[0] and one_edit(word, candidate)
-        ]
-        return min(near, key=lambda candidate: (-frequencies[candidate], candidate), default=word)
-
-    return _PLAIN_WORD.sub(respelt, question)
-
-
 def _of_quotes(quotes: Sequence[Quote], odds: Sequence[float]) -> list[float]:
     """The odds of the quotes from those of the pieces. A list has the odds of its best item."""
     of_pieces, by_place = iter(odds), dict[int, float]()
@@ -97,8 +67,3 @@ def _of_quotes(quotes: Sequence[Quote], odds: Sequence[float]) -> list[float]:
 
 def _bounded(odds: float) -> float:
     return max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, odds))
-
-
-@lru_cache(maxsize=256)  # the same passages are asked for again and again
-def _words_of(text: str) -> Counter[str]:
-    return Counter(word.lower() for word in letters_of(text))

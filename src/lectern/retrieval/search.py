@@ -189,6 +189,20 @@ class HybridSearch:
             query_time_ms=round((time.perf_counter() - start) * 1000, 3),
         )
 
+    async def texts_with(self, scope: ResolvedScope, vector: Sequence[float], words: Sequence[str]) -> list[str]:
+        """The texts in a scope, with their headings, that have the most of some words; none if no text has one. The
+        index searches by a vector too: that of the question."""
+        serving = await self._collections.serving(scope.entry)
+        language, where = scope.entry.manifest.language, scope.where
+
+        async def work(view: IndexView) -> list[str]:
+            found = await view.find(list(vector), " ".join(words), language=language, where=where, limit=MIN_CANDIDATES)
+            ids = [candidate.id for candidate in found if candidate.bm25 > 0]
+            stored = await view.by_ids(where.book_id, ids)
+            return [" ".join((*chunk.chunk.trail, chunk.chunk.text)) for chunk in stored.values()]
+
+        return await serving.index.read(work)
+
 
 async def _ranked(find: Callable[[int], Awaitable[list[Candidate]]], query: SearchQuery, scale: Scale) -> list[Ranked]:
     """The best distinct results at or above the threshold. There are `size` of them, or all that the scope has: so a
