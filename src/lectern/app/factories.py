@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -79,8 +80,12 @@ class PartFactory:
         self.serving = serving
         self._home = home
         self.engine = engine
-        self.ledger = SqlLedger(engine)
         self._stack = stack
+
+    @cached_property
+    def ledger(self) -> SqlLedger:
+        """The one ledger of a process: what it knows of the books is in it."""
+        return SqlLedger(self.engine)
 
     async def embedder(self, fingerprints: Collection[str]) -> Embedder:
         """The embedder that the settings name. The dimensions of its model are those of a book that was indexed with
