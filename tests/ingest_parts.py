@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import qdrant_edge
+from sqlalchemy import select
 
 from lectern.app.collections import OpenCollections
 from lectern.domain.errors import ConfigError
@@ -24,6 +25,7 @@ from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.ports.index import ChunkIndex, Embedder, Serving
 from lectern.reading.chunking import ReadingRules
 from lectern.schemas.payload import to_payload
+from lectern.store import tables
 from lectern.store.database import open_database, sqlite_url
 from lectern.store.ledger import SqlLedger
 from lectern.store.locks import SqlBookLocks
@@ -145,6 +147,36 @@ async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
         for record in records
         if live.get(generation_of(record)[0]) == generation_of(record)[1]
     }
+
+
+async def term_counts(ingest_deps: IngestDeps, book_id: str = "book") -> tuple[int, dict[int, int]]:
+    """How many chunks the ledger counts in the book, and in how many each term occurs."""
+    lexicon, counts = tables.lexicons, tables.term_counts
+    place = (lexicon.c.book_id == book_id) & (lexicon.c.collection == ingest_deps.collections.current.index.collection)
+    query = select(counts.c.term, counts.c.chunks).join(lexicon, lexicon.c.number == counts.c.lexicon).where(place)
+    ledger = ingest_deps.ledger
+    assert isinstance(ledger, SqlLedger)
+    async with ledger._engine.connect() as connection:
+        total = (await connection.execute(select(lexicon.c.chunks).where(place))).scalar()
+        return total or 0, {row.term: row.chunks for row in await connection.execute(query)}
+
+
+async def counts_are_right(ingest_deps: IngestDeps, book_id: str = "book") -> tuple[int, dict[int, int]]:
+    """The ledger counts what the index holds, and knows that it does; returns the counts."""
+    index = ingest_deps.collections.current.index
+    stored_chunks = await index.read(lambda view: view.chunks(ChunkFilter(book_id=book_id)))
+    entry = await ingest_deps.ledger.book(book_id)
+    counts = await term_counts(ingest_deps, book_id)
+    if entry is not None and entry.collection_name == index.collection:
+        chunks = [stored.chunk for stored in stored_chunks]
+        assert counts == (len(chunks), index.count_terms(chunks, entry.manifest.language))
+        ledger = ingest_deps.ledger
+        assert isinstance(ledger, SqlLedger)
+        known = await ledger.generations(index.collection).counts(book_id, list(counts[1])[:100])
+        assert known.complete
+        assert known.chunks == len(chunks)
+        assert {term: counts[1][term] for term in known.by_term} == known.by_term
+    return counts
 
 
 async def agreement(ingest_deps: IngestDeps, book_id: str = "book") -> None:

@@ -70,6 +70,12 @@ class Book:
 LEDGER = Book()
 
 
+@pytest.fixture(autouse=True)
+def _new_ledger() -> None:
+    """Every test begins with an index that is empty, and a ledger that knows it."""
+    LEDGER.__init__()  # type: ignore[misc]  # the tests' indexes keep this very object
+
+
 async def store(
     index: ChunkIndex,
     book_id: str,
@@ -353,6 +359,59 @@ class TestServerIndex(ChunkIndexContract):
         await look()
 
         assert snapshots == [["The old text here."], ["The new text here."], ["The new text here."]]
+
+    async def test_a_count_is_true_while_versions_stand_side_by_side(self, index: ChunkIndex) -> None:
+        """Before, at and after a commit the count is that of the live version, whatever else the server holds, and a
+        lesson of a restored copy is not counted, though the number of points is right."""
+        old = [indexed(chunk(f"Old text {n}.", place(lesson=n), hardware_tier=1 + n % 2)) for n in range(6)]
+        new = [indexed(chunk(f"New text {n}.", place(lesson=1), chunk_index=n)) for n in range(3)]
+        await store(index, "book", old, [], "en")
+        low_tier = ChunkFilter(book_id="book", max_tier=1)
+        counts: list[tuple[int, int]] = []
+
+        async def count() -> None:
+            async def work(view: IndexView) -> tuple[int, int]:
+                return await view.count(BOOK), await view.count(low_tier)
+
+            counts.append(await index.read(work))
+
+        async def commit() -> None:
+            await count()
+            LEDGER.commit("book", LEDGER.number + 1, [change])
+            await count()
+
+        change = Change(put=tuple(new), drop=(old[1].stored.chunk.id,), language="en")
+        await index.replace("book", LEDGER.number + 1, [change], commit)
+        await count()
+        assert counts == [(6, 3), (8, 6), (8, 6)]
+
+        LEDGER.alive.pop(("book", old[0].stored.chunk.parent_doc_id))  # an older server: one lesson's points are dead
+        gone = LEDGER.chunks.pop(("book", old[0].stored.chunk.id))
+        LEDGER.chunks["book", "lost"] = ("lost lesson", gone[1])  # and another's are not there
+        LEDGER.alive["book", "lost lesson"] = LEDGER.number
+        await count()
+        assert counts[-1] == (7, 5)
+
+    async def test_more_is_asked_for_where_versions_that_are_not_live_are_among_the_best(
+        self, index: ChunkIndex
+    ) -> None:
+        """While a lesson is being replaced, its coming version takes no place from what readers may see."""
+        visible = [indexed(chunk(f"Robot number {n}.", place(lesson=n)), unit_vector(f"v{n}")) for n in range(8)]
+        coming = [indexed(chunk(f"Robot robot robot {n}.", place(lesson=9)), unit_vector("v0")) for n in range(12)]
+        await store(index, "book", visible, [], "en")
+        found: list[int] = []
+
+        async def commit() -> None:
+            async with reading(index) as view:
+                candidates = await view.find(unit_vector("v0"), "robot", language="en", where=BOOK, limit=8)
+            found.append(len({candidate.id for candidate in candidates}))
+            raise RuntimeError("not committed")
+
+        change = Change(put=tuple(coming), drop=(), language="en")
+        with pytest.raises(RuntimeError):
+            await index.replace("book", LEDGER.number + 1, [change], commit)
+
+        assert found == [8]
 
     async def test_a_read_that_was_disturbed_is_done_again(self, index: ChunkIndex) -> None:
         """No response is made of two versions: a replacement committed in between begins it anew."""

@@ -298,40 +298,35 @@ async def test_a_point_that_will_not_go_is_an_error_and_is_found_later(tmp_path:
 
 async def test_both_engines_search_exactly(tmp_path: Path) -> None:
     """The server is asked for the exact nearest, as the embedded index is: an approximate search ranks otherwise."""
-    search_params: list[models.SearchParams | None] = []
+    searches: list[models.QueryRequest | models.Prefetch] = []
     async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         client = client_of(ingest_deps)
-        real = client.query_points
+        real = client.query_batch_points
 
-        async def query_points(*args: Any, **kwargs: Any) -> Any:
-            if kwargs["using"] == "dense":
-                search_params.append(kwargs["search_params"])
-            return await real(*args, **kwargs)
+        async def query_batch_points(collection: str, requests: list[models.QueryRequest], **kwargs: Any) -> Any:
+            searches.extend([*requests, *(prefetch for request in requests for prefetch in request.prefetch)])
+            return await real(collection, requests, **kwargs)
 
-        client.query_points = query_points  # type: ignore[method-assign]  # a fault on purpose
+        client.query_batch_points = query_batch_points  # type: ignore[method-assign]  # a fault on purpose
         [vector] = await ingest_deps.collections.current.embedder.embed(["robot"], purpose="question")
         await ingest_deps.collections.current.index.read(
             lambda view: view.find(vector, "robot", language="en", where=BOOK, limit=5)
         )
 
-    assert search_params
-    assert all(params is not None and params.exact for params in search_params)
+    dense = [search for search in searches if search.using == "dense"]
+    assert dense
+    assert all(search.params is not None and search.params.exact for search in dense)
 
 
-async def test_counting_reads_no_text(tmp_path: Path) -> None:
-    """Every start counts every book: what it fetches of a chunk is its lesson and version, not its payload."""
-    fetched: list[object] = []
+async def test_counting_reads_no_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every start counts every book: the server counts, and of a sound book nothing is fetched."""
     author = Author(tmp_path / "book", 4)
     async with open_ingest_parts(tmp_path / "home", server=True) as ingest_deps:
         await run(ingest_deps, author.folder)
-        client = client_of(ingest_deps)
-        real = client.scroll
+        chunks = len(await content(ingest_deps))
 
-        async def scroll(*args: Any, **kwargs: Any) -> Any:
-            fetched.append(kwargs.get("with_payload"))
-            return await real(*args, **kwargs)
+        async def scroll(*_: Any, **__: Any) -> Any:
+            raise AssertionError("a chunk was read")
 
-        client.scroll = scroll  # type: ignore[method-assign]  # a fault on purpose
-        assert await ingest_deps.collections.current.index.read(_count) == len(await content(ingest_deps))
-
-    assert fetched[0] == ["parent_doc_id", "generation"]
+        monkeypatch.setattr(client_of(ingest_deps), "scroll", scroll)
+        assert await ingest_deps.collections.current.index.read(_count) == chunks

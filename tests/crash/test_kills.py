@@ -17,7 +17,7 @@ import pytest
 from lectern.domain import failpoints
 from lectern.domain.scope import ChunkFilter
 from tests.books import Author
-from tests.ingest_parts import agreement, content, open_ingest_parts, run
+from tests.ingest_parts import agreement, content, counts_are_right, open_ingest_parts, run
 
 FAILPOINTS = (
     "ingest.planned",
@@ -29,6 +29,7 @@ FAILPOINTS = (
     "vectors.remembered",
     "ledger.before-intend",
     "ledger.intended",
+    "ledger.before-count",
     "ledger.before-settle",
     "ledger.settled",
     "ledger.forgotten",
@@ -108,11 +109,13 @@ class Campaign:
             async with open_ingest_parts(self.folder / "home") as ingest_deps:
                 await agreement(ingest_deps)
                 await chains_are_whole(ingest_deps)
+                await counts_are_right(ingest_deps)
                 await run(ingest_deps, self.author.folder)
-                actual = await content(ingest_deps)
+                actual, counts = await content(ingest_deps), await counts_are_right(ingest_deps)
             async with open_ingest_parts(self.folder / f"fresh-{self.round}") as ingest_deps:
                 await run(ingest_deps, self.author.folder)
                 assert actual == await content(ingest_deps)
+                assert counts == await counts_are_right(ingest_deps)
 
         assert in_child(work) == 0
         shutil.rmtree(self.folder / f"fresh-{self.round}", ignore_errors=True)  # a thousand would fill the disk
@@ -135,7 +138,7 @@ async def chains_are_whole(ingest_deps) -> None:
 
 
 def test_no_kill_leaves_anything_wrong(tmp_path: Path, kills: int) -> None:
-    """After every kill: no chunk lost, doubled, orphaned or stale, by ids and by every field."""
+    """After every kill: no chunk lost, doubled, orphaned or stale, by ids and every field, and every term counted."""
     campaign = Campaign(tmp_path, seed=kills)
     turn = 0
     while campaign.kills < kills:

@@ -17,7 +17,7 @@ from lectern.ingestion.ingest import IngestDeps
 from lectern.ingestion.replacing import remove
 from tests.books import Author
 from tests.doubles import WordEmbedder
-from tests.ingest_parts import agreement, content, open_ingest_parts, run
+from tests.ingest_parts import agreement, content, counts_are_right, open_ingest_parts, run
 
 INSTANTS = (
     "ingest.embedded",
@@ -27,6 +27,7 @@ INSTANTS = (
     "index.before-drop",
     "index.changed",
     "index.flushed",
+    "ledger.before-count",
     "ledger.before-settle",
     "ledger.settled",
     "ledger.saved-book",
@@ -71,11 +72,12 @@ class History:
                     ingest_deps = await self._open(stack)
                 await self._step(ingest_deps)
             await self._ingest(ingest_deps)
-            actual = await content(ingest_deps)
+            actual, counts = await content(ingest_deps), await counts_are_right(ingest_deps)
             assert [finding.kind async for finding in examine(ingest_deps, mend=False)] == [], self.deeds
         async with open_ingest_parts(self.folder / "fresh", self.embedder) as ingest_deps:
             await run(ingest_deps, self.author.folder)
             assert actual == await content(ingest_deps), self.deeds
+            assert counts == await counts_are_right(ingest_deps), self.deeds
         shutil.rmtree(self.folder)  # an engine's files are large, and a campaign has thousands of them
 
     async def _open(self, stack: AsyncExitStack) -> IngestDeps:
@@ -101,6 +103,7 @@ class History:
         self.deeds.append(mode)
         job = await run(ingest_deps, self.author.folder, mode)
         await agreement(ingest_deps)
+        await counts_are_right(ingest_deps)
         assert job.files_processed + job.files_skipped + job.files_failed == job.files_discovered, self.deeds
 
     async def _die(self, ingest_deps: IngestDeps) -> None:
