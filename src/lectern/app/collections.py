@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from lectern.domain.books import BookEntry
 from lectern.domain.errors import IndexDamaged, IndexMismatch, LecternError
 from lectern.domain.scope import ChunkFilter
+from lectern.ingestion.outages import is_outage
 from lectern.ports.index import ChunkIndex, Embedder, Serving
 
 OpenIndex = Callable[[str, int | None], AbstractAsyncContextManager[ChunkIndex]]  # collection, dimensions if it is new
@@ -57,7 +58,9 @@ class OpenCollections:
         try:
             index = await self.index(entry.collection_name)
             sound = await index.read(lambda view: view.count(where)) == entry.total_chunks
-        except LecternError:  # a damaged book must not block the other books or the doctor
+        except LecternError as exc:  # a damaged book must not block the other books or the doctor
+            if is_outage(exc):  # says nothing about the book
+                raise
             sound = False
         (self._damaged.discard if sound else self._damaged.add)(book_id)
         return sound

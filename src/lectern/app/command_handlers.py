@@ -15,7 +15,7 @@ from lectern.domain.errors import BadInput
 
 if TYPE_CHECKING:
     from lectern.app.lectern import Lectern
-    from lectern.domain.jobs import JobEvent, JobOrder, JobRecord, Planned
+    from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Planned
     from lectern.domain.keys import IssuedKey, Key
 
 Line = dict[str, Any]
@@ -158,11 +158,15 @@ def _event_line(event: JobEvent) -> Line:
             plan |= {"warnings": plan_problems(event, "warning"), "errors": plan_problems(event, "error")}
             return {"kind": event.kind, "job_id": event.job.job_id, "plan": plan}
         case Working() | LessonsIndexed():
-            figures = {"done": event.done, "total": event.total, "share": event.share}
+            figures = {"done": event.done, "total": event.total, "share": event.share, **_waiting(event.job)}
             stage = event.stage if isinstance(event, Working) else "read"  # the next lessons
             return {"kind": event.kind, "stage": stage, "embedded": event.job.chunks_embedded, **figures}
         case _:
             return {"kind": event.kind, "job": dataclasses.asdict(event.job)}
+
+
+def _waiting(job: IngestionJob) -> Line:
+    return {"waiting_since": job.waiting_since, "waiting_for": job.waiting_for}
 
 
 def plan_problems(event: Planned, severity: str) -> list[Line]:
@@ -225,7 +229,7 @@ def _stored_line(record: JobRecord) -> Line:
     job = record.job
     done = job.files_processed + job.files_skipped + job.files_failed
     share = done / job.files_discovered if job.files_discovered else 0.0
-    figures = {"done": done, "total": job.files_discovered, "share": share}
+    figures = {"done": done, "total": job.files_discovered, "share": share, **_waiting(job)}
     return {"kind": "working", "stage": "embed", "embedded": job.chunks_embedded, **figures}
 
 

@@ -40,6 +40,7 @@ from lectern.domain.tracing import UNTRACED
 from lectern.grounding.judge import LocalJudge
 from lectern.index.schema import collection_name
 from lectern.ingestion.ingest import IngestDeps
+from lectern.ingestion.outages import Patience
 from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.ingestion.worker import InProcess, Worker
 from lectern.jobs.runner import JobRules, Jobs
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
 READING_PASSAGES = 10  # that a language model gets, if a request names no number
 QUOTED_PASSAGES = 8  # that the offline model reads: the answer is among five in 88 of 100, among eight in 91
+COMMAND_OUTAGE_SECONDS = 600.0  # that a command waits for a server it needs; a server's jobs wait as long as it takes
 MIN_KEY_LENGTH = 40
 OPENAI_MODEL_NAME = re.compile(r"(?:ft:)?(?:gpt-|chatgpt-|o\d|codex-|computer-use-)[\w.:-]*")
 WARM_UP_SENTENCE = "The lamp is lit at nine."
@@ -400,7 +402,9 @@ def build_jobs(engine: AsyncEngine, ingest_deps: IngestDeps, settings: Settings,
 
     if serving:
         check_roots(settings.books)
-    rules = JobRules(serving=serving, shared=engine.dialect.name != "sqlite", roots=settings.books)
+    patience = Patience() if serving else Patience(longest_outage=COMMAND_OUTAGE_SECONDS)
+    shared = engine.dialect.name != "sqlite"
+    rules = JobRules(serving=serving, shared=shared, roots=settings.books, patience=patience)
     assert isinstance(ingest_deps.locks, SqlBookLocks)  # from `open_ingest_deps`
     return Jobs(ingest_deps, SqlJobs(engine, ingest_deps.locks.check), rules)
 

@@ -97,6 +97,8 @@ def _print(job: dict[str, Any], *, json: bool) -> None:
     echo(_line(job))
     if job["error_message"]:
         echo(f"   {job['error_message']}")
+    if job["waiting_since"]:
+        echo(f"   waiting since {job['waiting_since']} for {job['waiting_for']}")
     if job["completed_at"] and job["status"] == "completed":
         show_job(job)
 

@@ -30,6 +30,7 @@ class IngestProgress:
         self.stage = "survey"
         self.done = self.total = self.embedded = 0
         self.share = 0.0
+        self.waiting = ""  # for a server that does not answer
         self._start = time.monotonic()
         self._working_since = self._start
 
@@ -41,14 +42,18 @@ class IngestProgress:
         elif line["kind"] in ("working", "indexed"):
             self.stage, self.embedded = line["stage"], line["embedded"]
             self.done, self.total, self.share = line["done"], line["total"], line["share"]
+            since = line.get("waiting_since")
+            self.waiting = f"since {since[11:19]} UTC for {line['waiting_for']}" if since else ""
 
     @property
     def name(self) -> str:
         """What is being done."""
-        return STAGES[self.stage]
+        return "Waiting" if self.waiting else STAGES[self.stage]
 
     def numbers(self) -> str:
         """Counts, rate and time left, as far as they are known."""
+        if self.waiting:
+            return self.waiting
         if not self.total:
             return _duration(time.monotonic() - self._start)
         seconds = max(time.monotonic() - self._working_since, 0.001)

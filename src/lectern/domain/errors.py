@@ -38,7 +38,7 @@ LecternError
   Unexpected          a fault of Lectern's own      500 / exit 3
   CommandFailed       what a server said to a command; its exit code is the server's
   ProviderError       waiting may fix it            503 / exit 3
-    RateLimited, ProviderTimeout, ProviderRefused
+    RateLimited, ProviderTimeout, ProviderRefused, ProviderFaulty
     ToolsUnknown        the model cannot call tools
 """
 
@@ -251,6 +251,13 @@ class ProviderTimeout(ProviderError):
 
 class ProviderRefused(ProviderError):
     """The provider rejects the request itself (key, model name, input); trying again does not help."""
+
+    retryable = False
+
+
+class ProviderFaulty(ProviderError):
+    """The provider answers, but with what cannot be used, or without doing what it says; trying again does not
+    help."""
 
     retryable = False
 

@@ -80,6 +80,8 @@ class IngestionJob:
     completed_at: str | None = None
     duration_seconds: int | None = None
     error_message: str | None = None
+    waiting_since: str | None = None  # a server that the job needs does not answer; it goes on when that is back
+    waiting_for: str | None = None  # what that server is, and what is wrong with it
     files_discovered: int = 0
     files_processed: int = 0
     files_skipped: int = 0

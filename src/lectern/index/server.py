@@ -36,6 +36,7 @@ from lectern.domain.errors import (
     IndexDamaged,
     IndexMismatch,
     ProviderError,
+    ProviderFaulty,
     ProviderRefused,
     ProviderTimeout,
     RateLimited,
@@ -469,7 +470,7 @@ class ServerIndex:
                 return
             with client_errors():
                 await self._client.delete(self.collection, models.PointIdsList(points=stale), wait=True)
-        raise ProviderError("qdrant", f"{len(stale)} outdated points could not be deleted; run: lectern doctor")
+        raise ProviderFaulty("qdrant", f"{len(stale)} outdated points could not be deleted; run: lectern doctor")
 
 
 def to_point(indexed: IndexedChunk, language: str, generation: int) -> models.PointStruct:

@@ -29,7 +29,8 @@ from lectern.domain.jobs import (
 from lectern.domain.scope import ChunkFilter
 from lectern.domain.tracing import UNTRACED
 from lectern.ingestion.languages import language_warning
-from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book
+from lectern.ingestion.outages import NO_PATIENCE, Outage, Patience
+from lectern.ingestion.plan import plan_ingestion, refuse_wrong_book, without_done
 from lectern.ingestion.replacing import change, collections_of, intent_of, recover, retire, without_digests
 from lectern.ingestion.report import JobProgress
 from lectern.ingestion.vectors import StepSize, VectorSource
@@ -53,6 +54,7 @@ class IngestRequest:
     mode: Mode = "incremental"
     dry_run: bool = False
     replace: bool = False  # continue even if the folder looks like another book
+    patience: Patience = NO_PATIENCE  # with servers that do not answer
     bound: bool = False  # a caller named the folder, not the operator
     reread: frozenset[str] | None = None  # set by the doctor: files to read again even if they are unchanged
     job_id: int = 0  # of the stored job, if there is one
@@ -121,22 +123,52 @@ async def run_ingestion(request: IngestRequest, deps: IngestDeps, survey: Survey
 async def _rounds(
     request: IngestRequest, deps: IngestDeps, survey: Survey, progress: JobProgress
 ) -> AsyncIterator[JobEvent]:
-    """Plan and apply the plan. If a file changes meanwhile, survey and plan again; what was indexed stays."""
-    for rounds_left in reversed(range(MAX_SURVEYS)):
-        run = await _begin(request, deps, survey, progress, raise_on_change=rounds_left > 0 and not request.dry_run)
-        if request.dry_run:
-            async for event in run.forecast():
-                yield event
-            return
-        yield Planned(job=progress.job(), plan=run.plan)
-        reached("ingest.planned")
+    """Plan and apply the plan; what was indexed stays. If a file changes meanwhile, survey and plan again. If a server
+    that is needed does not answer, wait, and plan what is left."""
+    surveys, is_planned, outage = 1, False, Outage(request.patience)
+    last: JobEvent | None = None
+    while True:
+        raise_on_change = surveys < MAX_SURVEYS and not request.dry_run
         try:
-            async for event in run.events():
-                yield event
+            async for event in _round(request, deps, survey, progress, raise_on_change=raise_on_change):
+                if isinstance(event, LessonsIndexed):
+                    outage.end()
+                    progress.waiting = None
+                if not (isinstance(event, Planned) and is_planned):  # the plan of what is left is no news
+                    last = event
+                    yield event
+                is_planned = is_planned or isinstance(event, Planned)
         except FileChanged:
-            survey = await survey_folder(request, deps)
+            survey, is_planned = await survey_folder(request, deps), False
+            surveys += 1
+        except LecternError as exc:
+            wait = outage.wait_seconds(exc)
+            progress.waiting = (outage.since or "", outage.reason or "")
+            yield _waiting(progress, last)
+            await asyncio.sleep(wait)
         else:
             return
+
+
+def _waiting(progress: JobProgress, last: JobEvent | None) -> Working:
+    """That the run waits, and how far it has come."""
+    if isinstance(last, Working | LessonsIndexed):
+        return Working(job=progress.job(), stage="read", done=last.done, total=last.total, share=last.share)
+    return Working(job=progress.job(), stage="read", done=0, total=0, share=0.0)
+
+
+async def _round(
+    request: IngestRequest, deps: IngestDeps, survey: Survey, progress: JobProgress, *, raise_on_change: bool
+) -> AsyncIterator[JobEvent]:
+    run = await _begin(request, deps, survey, progress, raise_on_change=raise_on_change)
+    if request.dry_run:
+        async for event in run.forecast():
+            yield event
+        return
+    yield Planned(job=progress.job(), plan=run.plan)
+    reached("ingest.planned")
+    async for event in run.events():
+        yield event
 
 
 async def _begin(
@@ -159,6 +191,7 @@ async def _begin(
             visible_records = await deps.ledger.records(book_id, entry.collection_name)
         refuse_wrong_book(survey, visible_records, plan_ingestion(survey, visible_records, request.mode))
     progress.begin(survey, records, plan)
+    plan = without_done(plan, records, progress.processed)
     progress.problems += language_warning(survey.manifest, serving.embedder)
     return _Run(
         request=request,
@@ -265,7 +298,9 @@ class _Run:
         with self.progress.stage("index"):
             intents = [await self._intent(read, vectors) for read in batch]
             await self.deps.locks.confirm(book_id)
+            self.progress.applying = intents
             await change(self.deps.ledger, self.serving.index, book_id, intents, applied=count_change)
+            self.progress.applying = []
         for read in batch:
             self.progress.problems += [problem for lesson in read.lessons.values() for problem in lesson.problems]
 

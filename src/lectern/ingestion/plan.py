@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from lectern.domain.books import LessonSource, Problem, Survey
 from lectern.domain.chunks import parent_doc_id
@@ -31,6 +33,22 @@ def plan_ingestion(survey: Survey, records: Records, mode: Mode) -> Plan:
         deleted=tuple(name for name in deleted if name not in moved_from),
         unchanged=tuple(unchanged),
     )
+
+
+def without_done(plan: Plan, records: Records, done: AbstractSet[str]) -> Plan:
+    """The plan without the replacements that this run has applied already (`done`: their files), unless a file changed
+    since. A run that continues does not read and embed them again, whatever its mode."""
+
+    def is_done(replacement: Replacement) -> bool:
+        files = {lesson.source_file for lesson in replacement.lessons}
+        only_own = all(record.source_file in files for record in replacement.retired)
+        return only_own and all(
+            lesson.source_file in done and records[lesson.source_file].digest == lesson.digest
+            for lesson in replacement.lessons
+        )
+
+    left = tuple(replacement for replacement in plan.replacements if not is_done(replacement))
+    return replace(plan, replacements=left)
 
 
 def refuse_wrong_book(survey: Survey, records: Records, plan: Plan) -> None:

@@ -12,9 +12,18 @@ from dataclasses import dataclass, replace
 from lectern.domain.books import BookEntry, LessonSource
 from lectern.domain.chunks import Change, Chunk, IndexedChunk, StampedChunk, chunks_digest, model_of
 from lectern.domain.clock import utc_now
-from lectern.domain.errors import Busy, IndexDamaged, IndexMismatch, LecternError, ProviderError
+from lectern.domain.errors import (
+    Busy,
+    IndexDamaged,
+    IndexMismatch,
+    LecternError,
+    ProviderError,
+    StoreUnavailable,
+    TakenOver,
+)
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.domain.scope import ChunkFilter
+from lectern.ingestion.outages import is_outage
 from lectern.ingestion.vectors import VectorSource, stamp_chunks
 from lectern.ingestion.worker import ReadReplacement
 from lectern.ports.index import ChunkIndex, Collections, Serving
@@ -34,8 +43,8 @@ class StuckChange:
     @property
     def error(self) -> LecternError:
         """The error for a request that changes the same book."""
-        if isinstance(self.reason, ProviderError):
-            return self.reason  # waiting may fix it
+        if isinstance(self.reason, ProviderError | StoreUnavailable | TakenOver):
+            return self.reason  # waiting may fix it, or another server does
         return IndexDamaged(
             f"an earlier change of {self.work.book_id!r} could not be completed ({self.reason}); "
             "run: lectern doctor --mend"
@@ -145,9 +154,15 @@ async def _apply_again(ledger: Ledger, collections: Collections, work: Unsettled
 
 async def verify_all(ledger: Ledger, collections: Collections, locks: BookLocks) -> None:
     """Verify every book: one that the index has lost chunks of is not served. A book that another process is changing
-    is served all the same, because its count says nothing."""
+    is served all the same, because its count says nothing; so is one whose index does not answer now."""
     for entry in await ledger.books():
-        if not await verify(ledger, collections, entry) and await locks.is_locked_elsewhere(entry.manifest.book_id):
+        try:
+            sound = await verify(ledger, collections, entry)
+        except LecternError as exc:
+            if not is_outage(exc):
+                raise
+            continue
+        if not sound and await locks.is_locked_elsewhere(entry.manifest.book_id):
             collections.trust(entry.manifest.book_id)
 
 

@@ -33,6 +33,8 @@ class JobProgress:
     chunks_written: int = 0
     embedded: int = 0
     problems: list[Problem] = field(default_factory=list)
+    applying: list[Intent] = field(default_factory=list)  # whose change failed half-way and is completed later
+    waiting: tuple[str, str] | None = None  # since when, and for what
     seconds: dict[str, float] = field(default_factory=dict)
     _started: float = field(default_factory=time.monotonic)
 
@@ -48,10 +50,15 @@ class JobProgress:
         self.processed &= lessons  # not a file that broke or was removed since the last plan
         there = lessons | {problem.file for problem in survey.problems if problem.severity == "error"}
         self.deleted_files = (self.deleted_files | set(plan.deleted)) - there
-        self.problems = list(survey.problems)
+        done = [problem for problem in self.problems if problem.file in self.processed]  # is not read again
+        self.problems = [*survey.problems, *(problem for problem in done if problem not in survey.problems)]
         self.after = {chunk for record in records.values() for chunk in record.chunk_ids}
         if self.before is None:
             self.before = set(self.after)
+        for intent in self.applying:
+            if all(records.get(record.source_file) == record for record in intent.records):
+                self.count_change(intent)
+        self.applying = []
 
     def count_change(self, intent: Intent) -> None:
         """Count a replacement that was applied to the index."""
@@ -86,6 +93,8 @@ class JobProgress:
             completed_at=utc_now() if over else None,
             duration_seconds=round(duration) if over else None,
             error_message=error_message,
+            waiting_since=self.waiting[0] if self.waiting and not over else None,
+            waiting_for=self.waiting[1] if self.waiting and not over else None,
             files_discovered=self.discovered,
             files_processed=len(self.processed - failed),
             files_skipped=len(self.unchanged - self.processed - failed),

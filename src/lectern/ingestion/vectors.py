@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lectern.domain.chunks import Chunk, Stamp, StampedChunk, Vector
 from lectern.domain.clock import utc_now
-from lectern.domain.errors import ProviderError
+from lectern.domain.errors import ProviderFaulty
 from lectern.ingestion.worker import Worker
 from lectern.ports.index import Embedder, VectorCache
 
@@ -74,7 +74,7 @@ class VectorSource:
     async def _embed(self, keys: Sequence[str], texts: Sequence[str]) -> dict[str, Vector]:
         vectors = await self._worker.embed(self._embedder, texts)
         if len(vectors) != len(texts):
-            raise ProviderError(
+            raise ProviderFaulty(
                 self._embedder.fingerprint, f"gave {len(vectors)} vectors for {len(texts)} texts; nothing was indexed"
             )
         return dict(zip(keys, vectors, strict=True))

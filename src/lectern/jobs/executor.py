@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +25,7 @@ from lectern.domain.event_log import EventLog
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned, Working
 from lectern.domain.tracing import Attributes
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, run_ingestion, survey_folder
+from lectern.ingestion.outages import Outage, Patience
 from lectern.ports.jobs import JobLog
 
 Ending = Literal["cancelled", "stopping"]
@@ -97,9 +99,10 @@ class LiveJob(EventLog[LiveEvent]):
 class JobExecutor:
     """Runs jobs, one at a time: they share one worker."""
 
-    def __init__(self, deps: IngestDeps, records: JobLog, *, serving: bool) -> None:
+    def __init__(self, deps: IngestDeps, records: JobLog, patience: Patience, *, serving: bool) -> None:
         self._deps = deps
         self._records = records
+        self._patience = patience
         self._serving = serving
         self._turn = asyncio.Lock()
 
@@ -131,7 +134,7 @@ class JobExecutor:
             last = _failed_or_cancelled(last, error, time.monotonic() - start)
         if error is not None and not isinstance(error, LecternError):
             log.error("job %d failed", live.job_id, exc_info=error)
-        is_stored = await self._write(self._records.end, last)
+        is_stored = await self._write(self._records.end, live, last)
         await book.aclose()
         live.publish(Finished(job=last) if is_stored else Stopped(error=_store_error()))
         live.finish(error)
@@ -140,9 +143,10 @@ class JobExecutor:
         waited = self._turn.locked()
         async with self._turn:
             if live.job.status == "queued":
+                attempts = await self._begin(live)
                 running = replace(live.job, status="running", started_at=utc_now())
-                live.record = replace(live.record, job=running, attempts=await self._records.begin(live.job_id))
-            request = replace(request, started_at=live.job.started_at)
+                live.record = replace(live.record, job=running, attempts=attempts)
+            request = replace(request, started_at=live.job.started_at, patience=self._patience)
             if survey is None or waited:
                 survey = await survey_folder(request, self._deps)
             stored_at = time.monotonic()
@@ -152,9 +156,18 @@ class JobExecutor:
                         live.record = replace(live.record, job=event.job)  # published after the end is stored
                         continue
                     live.publish(event)
-                    if time.monotonic() - stored_at > PROGRESS_SECONDS:
+                    if event.job.waiting_since or time.monotonic() - stored_at > PROGRESS_SECONDS:
                         stored_at = time.monotonic()
                         await self._store_progress(live)
+
+    async def _begin(self, live: LiveJob) -> int:
+        """Note that the job runs now, as soon as the database answers."""
+        outage = Outage(self._patience)
+        while True:
+            try:
+                return await self._records.begin(live.job_id)
+            except StoreUnavailable as exc:
+                await asyncio.sleep(outage.wait_seconds(exc))
 
     async def _store_progress(self, live: LiveJob) -> None:
         """Store the progress, which other processes read, and end the job if one of them requested a cancel."""
@@ -168,7 +181,7 @@ class JobExecutor:
     async def _requeue(self, live: LiveJob, book: AsyncExitStack) -> None:
         """Put the job back in the queue because the server stops. The next server resumes it, and this attempt does not
         count."""
-        await self._write(lambda job: self._records.put_back(job.job_id, uncounted=True), live.job)
+        await self._write(lambda job: self._records.put_back(job.job_id, uncounted=True), live, live.job)
         await book.aclose()
         live.publish(Stopped(error=Overloaded("the server is stopping; it takes the job up again when it starts")))
         live.finish()
@@ -181,18 +194,20 @@ class JobExecutor:
         live.publish(Stopped(error=error))
         live.finish()
 
-    async def _write(self, write: Write, job: IngestionJob) -> bool:
-        for wait in (*WRITE_RETRY_SECONDS, None):
+    async def _write(self, write: Write, live: LiveJob, job: IngestionJob) -> bool:
+        """Store how the job stands. A server tries until the database answers, unless it is stopping itself."""
+        waits = chain(WRITE_RETRY_SECONDS, repeat(WRITE_RETRY_SECONDS[-1]) if self._serving else ())
+        while True:
             try:
                 await write(job)
             except StoreUnavailable:
-                if wait is None:
+                wait = next(waits, None)
+                if wait is None or live.ending == "stopping":
                     log.exception("the end of job %d could not be written down", job.job_id)
                     return False
                 await asyncio.sleep(wait)
             else:
                 return True
-        raise AssertionError("the last try returns")
 
 
 def _figures(job: IngestionJob, error: BaseException | None) -> Attributes:
@@ -227,7 +242,8 @@ def ended_job(job: IngestionJob, status: JobStatus, message: str | None = None) 
     seconds = job.duration_seconds
     if seconds is None:
         seconds = round(seconds_between(job.started_at or now, now))
-    return replace(job, status=status, completed_at=now, duration_seconds=seconds, error_message=message)
+    job = replace(job, status=status, completed_at=now, duration_seconds=seconds, error_message=message)
+    return replace(job, waiting_since=None, waiting_for=None)
 
 
 def _failed_or_cancelled(job: IngestionJob, error: BaseException | None, seconds: float) -> IngestionJob:

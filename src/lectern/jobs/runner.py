@@ -33,6 +33,7 @@ from lectern.domain.jobs import IngestionJob, JobEvent, JobOrder, JobRecord, Mod
 from lectern.domain.keys import Caller
 from lectern.domain.threads import LOCAL_OWNER
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest, survey_folder
+from lectern.ingestion.outages import NO_PATIENCE, Patience
 from lectern.jobs.executor import JobExecutor, LiveJob, Stopped, ended_job, request_of
 from lectern.jobs.sources import VARIABLE, allowed_folder, named_after, own_folder, still_allowed
 from lectern.ports.jobs import JobLog
@@ -161,6 +162,7 @@ class JobRules:
     shared: bool = False  # several processes use this database
     roots: Sequence[Path] = ()  # folders below which a caller may name a source
     adopt_seconds: float = ADOPT_SECONDS
+    patience: Patience = NO_PATIENCE  # of a job with servers that it needs
 
 
 class Jobs:
@@ -171,7 +173,7 @@ class Jobs:
         self.serving = rules.serving
         self._deps = deps
         self._rules = rules
-        self._executor = JobExecutor(deps, records, serving=rules.serving)
+        self._executor = JobExecutor(deps, records, rules.patience, serving=rules.serving)
         self._live: dict[int, LiveJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._adoption: asyncio.Task[None] | None = None

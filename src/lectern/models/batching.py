@@ -19,7 +19,7 @@ from itertools import count
 
 from lectern.domain.chunks import Vector
 from lectern.domain.dependencies import calling
-from lectern.domain.errors import BadInput, ProviderError, ProviderTimeout, RateLimited
+from lectern.domain.errors import BadInput, ProviderError, ProviderFaulty, ProviderTimeout, RateLimited
 from lectern.ports.index import Purpose
 
 NumberedVectors = Sequence[tuple[object, object]]  # position in the batch and vector, both as the provider gave them
@@ -160,25 +160,25 @@ def in_batches(sizes: Mapping[str, int], *, max_texts: int, max_bytes: int) -> I
 def in_order(provider: str, numbered: NumberedVectors, count: int) -> list[object]:
     """The vectors in the order of the positions that the provider gave; each position must occur once."""
     if len(numbered) != count:
-        raise ProviderError(provider, f"gave {len(numbered)} vectors for {count} texts; none was used")
+        raise ProviderFaulty(provider, f"gave {len(numbered)} vectors for {count} texts; none was used")
     by_position = {position: vector for position, vector in numbered if type(position) is int}
     if by_position.keys() != set(range(count)):
-        raise ProviderError(provider, "numbered its vectors so that they fit no texts; none was used")
+        raise ProviderFaulty(provider, "numbered its vectors so that they fit no texts; none was used")
     return [by_position[position] for position in range(count)]
 
 
 def check_vectors(provider: str, vectors: Sequence[object], *, count: int, dimensions: int | None) -> list[Vector]:
     """The vectors, if the index can store all of them: right in number and length, finite, not zero."""
     if len(vectors) != count:
-        raise ProviderError(provider, f"gave {len(vectors)} vectors for {count} texts; none was used")
+        raise ProviderFaulty(provider, f"gave {len(vectors)} vectors for {count} texts; none was used")
     return [_check_vector(provider, vector, dimensions) for vector in vectors]
 
 
 def _check_vector(provider: str, vector: object, dimensions: int | None) -> Vector:
     if not isinstance(vector, list) or not {*map(type, vector)} <= {float, int}:
-        raise ProviderError(provider, "gave a vector that is no list of numbers; no vector was used")
+        raise ProviderFaulty(provider, "gave a vector that is no list of numbers; no vector was used")
     if dimensions is not None and len(vector) != dimensions:
-        raise ProviderError(
+        raise ProviderFaulty(
             provider, f"gave a vector of {len(vector)} numbers instead of {dimensions}; check the model's name"
         )
     try:
@@ -186,7 +186,7 @@ def _check_vector(provider: str, vector: object, dimensions: int | None) -> Vect
     except OverflowError:  # an integer beyond any float
         length = math.inf
     if not math.isfinite(length) or length > MAX_VECTOR_LENGTH:
-        raise ProviderError(provider, "gave a vector with NaN, infinite or huge numbers; no vector was used")
+        raise ProviderFaulty(provider, "gave a vector with NaN, infinite or huge numbers; no vector was used")
     if length < MIN_VECTOR_LENGTH:
-        raise ProviderError(provider, "gave a zero vector; no vector was used")
+        raise ProviderFaulty(provider, "gave a zero vector; no vector was used")
     return [float(number) for number in vector]

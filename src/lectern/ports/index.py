@@ -169,7 +169,7 @@ class Collections(Protocol):
 
     async def verify(self, entry: BookEntry) -> bool:
         """Whether the index holds as many chunks as the ledger says. A book that fails is not served until it
-        passes."""
+        passes. Raises if the index does not answer now."""
 
     def trust(self, book_id: str) -> None:
         """Serve a book that could not be verified because another process is changing it."""

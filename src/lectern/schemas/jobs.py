@@ -62,6 +62,8 @@ class IngestionJob(Response):
                     "completed_at": "2025-12-17T14:23:49.002Z",
                     "duration_seconds": 4,
                     "error_message": None,
+                    "waiting_since": None,
+                    "waiting_for": None,
                     "files_discovered": 38,
                     "files_processed": 2,
                     "files_skipped": 36,
@@ -94,6 +96,10 @@ class IngestionJob(Response):
     completed_at: str | None = Field(description="Null until it has ended.")
     duration_seconds: int | None
     error_message: str | None = Field(description="Why it could not go on.")
+    waiting_since: str | None = Field(
+        default=None, description="Since when it waits for a server that it needs; null while it works."
+    )
+    waiting_for: str | None = Field(default=None, description="What that server is, and what is wrong with it.")
     files_discovered: int = Field(description="processed + skipped + failed, once it has ended.")
     files_processed: int
     files_skipped: int
@@ -121,8 +127,9 @@ class IngestionJob(Response):
     def of(cls, record: JobRecord) -> Self:
         """A record as a response."""
         body = dataclasses.asdict(record.job)
-        if body["error_message"]:
-            body["error_message"] = record.order.in_words(body["error_message"])
+        for name in ("error_message", "waiting_for"):
+            if body[name]:
+                body[name] = record.order.in_words(body[name])
         return cls(**body, attempts=record.attempts)
 
 

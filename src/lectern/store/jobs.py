@@ -217,7 +217,7 @@ def _record(row: Row[Any]) -> JobRecord:
     problems = [Problem(**problem) for problem in json.loads(getattr(row, "problems", "[]"))]
     report: dict[str, Any] = json.loads(row.report)
     if row.status == "queued":
-        report["started_at"] = None  # it may have been begun before, and was put back
+        report |= {"started_at": None, "waiting_since": None, "waiting_for": None}  # it may have been begun before
     if report.get("duration_seconds") is not None:
         report["duration_seconds"] = round(report["duration_seconds"])  # an earlier version stored fractions
     job = IngestionJob(

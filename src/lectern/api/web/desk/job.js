@@ -2,7 +2,7 @@
 // A job that runs: its progress from Server-Sent Events, and a button that cancels it.
 import { node } from "../shared/dom.js";
 import { Problem, read, readEvents, request, send } from "../shared/api.js";
-import { t } from "../shared/strings.js";
+import { t, timeOf } from "../shared/strings.js";
 import { count } from "./parts.js";
 
 const WAIT = 1000; // milliseconds before a broken stream is opened again
@@ -60,7 +60,10 @@ export class JobView {
     if (name === "progress" && data.total !== undefined) {
       this.progress.max = Math.max(1, data.total);
       this.progress.value = data.done;
-      this.words.textContent = t("desk.ingest.done_of", { done: count(data.done), total: count(data.total) });
+      const { waiting_since: since, waiting_for: reason } = this.job;
+      this.words.textContent = since
+        ? t("desk.ingest.waiting", { time: timeOf(since), reason })
+        : t("desk.ingest.done_of", { done: count(data.done), total: count(data.total) });
     }
   }
 
