@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -209,6 +210,61 @@ async def test_a_redis_that_hangs_costs_one_request_half_a_second() -> None:
 
     assert sum(1 for decision in stood if decision.admitted) == 3
     assert time.monotonic() - start_time < 3
+
+
+async def test_a_redis_that_hangs_holds_up_a_burst_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Of many requests at once only those that are being counted wait for it; the rest go on, and it is said once."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(500)
+        windows = RateWindows(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        start_time = time.monotonic()
+        stood = await asyncio.gather(*(windows.count(RateLimit(("key", "k"), 3)) for _ in range(400)))
+        await windows.close()
+
+    assert sum(1 for decision in stood if decision.admitted) == 3
+    assert time.monotonic() - start_time < REDIS_RETRY_SECONDS  # 20 rounds of half a second would be ten
+    assert len(caplog.records) == 1
+
+
+@contextlib.asynccontextmanager
+async def slowed(url: str, seconds: float) -> AsyncIterator[str]:
+    """The address of a Redis whose answers come late, each by as much."""
+    port = urlsplit(url).port
+    assert port
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float) -> None:
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(65_536):
+                await asyncio.sleep(delay)
+                writer.write(data)
+        writer.close()
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        redis_reader, redis_writer = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(forward(reader, redis_writer, 0), forward(redis_reader, writer, seconds))
+
+    server = await asyncio.start_server(connect, "127.0.0.1", 0)
+    try:
+        yield f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
+    finally:
+        server.close()
+
+
+@pytest.mark.skipif(REDIS is None, reason=NO_REDIS)
+async def test_a_burst_that_waits_for_redis_is_counted_in_redis(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """More requests at once than connections: they wait longer than a single answer may take, and the limit holds."""
+    with redis_server(tmp_path) as url:
+        async with slowed(url, 0.05) as slow_url:
+            windows = RateWindows(slow_url)
+            limit = RateLimit(("key", "k"), MOST)
+            stood = await asyncio.gather(*(windows.count(limit) for _ in range(300)))
+            await windows.close()
+
+    assert sum(1 for state in stood if state.admitted) == MOST
+    assert caplog.records == []
 
 
 @contextlib.contextmanager

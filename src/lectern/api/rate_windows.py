@@ -7,6 +7,7 @@ publishable key has a limit within the key's. Bad keys are counted by address.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
@@ -143,6 +144,7 @@ class RateWindows:
         self._local = _Counter(MovingWindowRateLimiter(MemoryWindows(clock)), clock)
         self._pool = _pool(url) if url else None
         self._shared = _Counter(MovingWindowRateLimiter(_redis(self._pool)), time.time) if self._pool else None
+        self._slots = asyncio.Semaphore(REDIS_CONNECTIONS)
         self._retry_at = 0.0
 
     async def count(self, *limits: RateLimit) -> LimitState:
@@ -156,18 +158,29 @@ class RateWindows:
             await self._pool.aclose()
 
     async def _with_counter(self, work: Callable[[_Counter], Awaitable[T]]) -> T:
-        if self._shared is not None and time.monotonic() >= self._retry_at:
-            try:
-                with calling("redis"):
-                    return await work(self._shared)
-            except (StorageError, OSError) as exc:
-                self._retry_at = time.monotonic() + REDIS_RETRY_SECONDS
-                log.warning(
-                    "LECTERN_LIMITS_URL does not answer (%s): for %g s this process counts requests on its own",
-                    type(exc.__cause__ or exc).__name__,
-                    REDIS_RETRY_SECONDS,
-                )
+        if self._shared is not None and self._may_ask:
+            async with self._slots:  # to wait for a connection is no sign of a Redis that does not answer
+                if self._may_ask:  # no request before this one found that it does not
+                    try:
+                        with calling("redis"):
+                            return await work(self._shared)
+                    except (StorageError, OSError) as exc:
+                        self._pause(exc)
         return await work(self._local)
+
+    @property
+    def _may_ask(self) -> bool:
+        return time.monotonic() >= self._retry_at
+
+    def _pause(self, exc: Exception) -> None:
+        """Do not ask Redis for a while, and say so once, although many requests may fail at the same time."""
+        if self._may_ask:
+            log.warning(
+                "LECTERN_LIMITS_URL does not answer (%s): for %g s this process counts requests on its own",
+                type(exc.__cause__ or exc).__name__,
+                REDIS_RETRY_SECONDS,
+            )
+        self._retry_at = time.monotonic() + REDIS_RETRY_SECONDS
 
 
 def _pool(url: str) -> BlockingConnectionPool:
