@@ -82,13 +82,14 @@ def site_title(config: str) -> str | None:
     return match[1] if match else None
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
+    """JavaScript without its comments."""
     return _COMMENTS.sub(lambda match: match["string"] or " ", text)
 
 
 def docs_plugins(config: str) -> list[DocsPlugin]:
     """The docs plugins that a configuration names, the preset's first; the preset's defaults if it names none."""
-    text = _without_comments(config)
+    text = without_comments(config)
     scanner = TagScanner(text)
     presets = [
         block for match in _PRESET_DOCS.finditer(text) if _DOCS_SETTINGS.search(block := _braces(scanner, match.end()))
@@ -103,7 +104,7 @@ def docs_plugins(config: str) -> list[DocsPlugin]:
 def other_folders(config: str) -> list[DocsPlugin]:
     """Every other path in a configuration, for plugins that are written in a way that is not understood here. The book
     may be in one of them, but it is no blog."""
-    text = _without_comments(config)
+    text = without_comments(config)
     scanner = TagScanner(text)
     for match in _OTHER_CONTENT.finditer(text):
         text = text.replace(_braces(scanner, match.end()) or match[0], " ")
@@ -169,7 +170,7 @@ def read_sidebar(text: str) -> Sidebar:
     items: list[SidebarItem] = []
     categories: list[tuple[str, tuple[SidebarItem, ...]]] = []
     key: str | None = None
-    for match in _SIDEBAR_TOKEN.finditer(_without_comments(text)):
+    for match in _SIDEBAR_TOKEN.finditer(without_comments(text)):
         name, bracket = match["single"] or match["double"] or "", match["bracket"]
         if match["word"] or match["keyed"]:
             key = match["word"] or name

@@ -23,6 +23,7 @@ import yaml
 
 from lectern.domain.books import Problem, Site
 from lectern.domain.errors import BookNotFound
+from lectern.reading.addresses import docusaurus_address, mdbook_address, mkdocs_address
 from lectern.reading.configs import doubt, pairs, texts, toml_settings, yaml_settings
 from lectern.reading.directives import Syntax
 from lectern.reading.docusaurus import (
@@ -82,6 +83,7 @@ class SiteFacts:
     kind: Site | None = None
     title: str | None = None
     description: str | None = None
+    base_url: str | None = None  # of the book's folder, where the configuration names it in plain text
     config: str | None = None  # the configuration file, or the file that lists the pages
     site_folder: str = "."  # the folder of the configuration
     pages_under: str | None = None  # the folder of the pages; "" is the book's folder; None: not configured
@@ -276,6 +278,12 @@ def _pages_under(root: Path, pages: str, here: Path) -> str | None:
     return base.relative_to(here).as_posix() if base.is_relative_to(here) else None
 
 
+def _below_pages(root: Path, pages: str, here: Path) -> str:
+    """The path from the pages folder to the book's folder, if that is inside; else empty."""
+    base = Path(os.path.normpath(root / pages))
+    return here.relative_to(base).as_posix() if here.is_relative_to(base) else ""
+
+
 def _docusaurus(text: str, config_file: _ConfigFile) -> SiteFacts | None:
     tagline = _JS_TAGLINE.search(text)
     facts = SiteFacts(
@@ -304,6 +312,7 @@ def _docusaurus(text: str, config_file: _ConfigFile) -> SiteFacts | None:
     return replace(
         facts,
         pages_under=under,
+        base_url=None if main.guessed else docusaurus_address(text, main.route, _below_pages(root, main.path, here)),
         main_route=main.route,
         more_pages={folder: plugin.route for plugin, folder in plugins if folder and plugin is not main},
         sidebars={folder: _sidebar(plugin, config_file) for plugin, folder in plugins},
@@ -353,6 +362,7 @@ def _mkdocs(text: str, config_file: _ConfigFile) -> SiteFacts | None:
         kind="mkdocs",
         title=scalar(config.get("site_name")),
         description=scalar(config.get("site_description")),
+        base_url=mkdocs_address(config.get("site_url"), _below_pages(config_file.root, pages, config_file.here)),
         pages_under=under,
         exclude=(*_lines(config.get("exclude_docs")), *_lines(config.get("draft_docs"))),
         directory_urls=(scalar(config.get("use_directory_urls")) or "true").lower() not in ("false", "no", "off"),
@@ -428,6 +438,7 @@ def _mdbook(text: str, config_file: _ConfigFile) -> SiteFacts | None:
         facts,
         title=title if isinstance(title, str) else None,
         description=description if isinstance(description, str) else None,
+        base_url=mdbook_address(config.get("output"), _below_pages(config_file.root, source, config_file.here)),
         problems=problems,
     )
 

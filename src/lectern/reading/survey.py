@@ -204,7 +204,7 @@ def _manifest(  # all that a manifest is made of
     return Manifest(
         book_id=book_id,
         title=titles.book,
-        base_url=declared.base_url,
+        base_url=declared.base_url or facts.base_url,
         site=site,
         exclude=declared.exclude,
         language=declared.language or "en",
