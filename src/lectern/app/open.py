@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lectern.conversations.runs import Runs, Watcher
     from lectern.conversations.turns import Conversations
     from lectern.domain.books import BookEntry
+    from lectern.domain.evidence import Hit
     from lectern.domain.insights import Insights
     from lectern.domain.replies import Question, ReplyEvent
     from lectern.jobs.runner import Jobs
@@ -64,7 +65,17 @@ class Application:
     def search(self) -> HybridSearch:
         """Search in one book."""
         deps = self.ingest_deps
-        return HybridSearch(deps.collections, deps.ledger, self.settings.default_book, self._scale_of)
+        return HybridSearch(
+            deps.collections, deps.ledger, self.settings.default_book, self._scale_of, self._answer_odds
+        )
+
+    @staticmethod
+    async def _answer_odds(text: str, hits: Sequence[Hit]) -> Sequence[float]:
+        """How likely hits answer a text. Only the mode `reranked` loads the network."""
+        from lectern.confidence.answerability import answer_odds
+        from lectern.models.local.answer_locator import LocalAnswerLocator
+
+        return await answer_odds(LocalAnswerLocator(), text, hits)
 
     @cached_property
     def details(self) -> DetailedBooks:

@@ -44,23 +44,27 @@ FailUnder = Annotated[
         help="The lowest figures that hybrid may have in any set, as recall@5=0.8,mrr@10=0.6; below: exit 2.",
     ),
 ]
+Reranked = Annotated[bool, typer.Option("--reranked", help="Also measure the mode reranked, which takes much longer.")]
 Picture = Annotated[Path | None, typer.Option("--picture", help="Write a bar chart (SVG) to this file.")]
 
 
 @app.command("retrieval")
-def retrieval(
+def retrieval(  # noqa: PLR0913  # one parameter an option
     path: Sets,
     book: BookFolder = None,
     fail_under: FailUnder = None,
     picture: Picture = None,
     *,
+    reranked: Reranked = False,
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:
     """Search for the answers of one or several question sets, in every mode: recall, MRR and nDCG with intervals."""
     if book is not None and len(path) > 1:
         fail("--book is about one question set; evaluate the sets one by one", 2)
-    run, short = run_async(_run("retrieval", path, book=book, fresh=fresh, fail_under=fail_under, quiet=json))
+    run, short = run_async(
+        _run("retrieval", path, book=book, fresh=fresh, fail_under=fail_under, quiet=json, reranked=reranked)
+    )
     _show(run, short, picture, "recall@5", json=json)
 
 
@@ -90,20 +94,28 @@ def compare(
         echo(comparison_text(compared))
 
 
-async def _run(
-    kind: Kind, paths: list[Path], *, book: Path | None, fresh: bool, fail_under: str | None, quiet: bool
+async def _run(  # noqa: PLR0913  # what the options say
+    kind: Kind,
+    paths: list[Path],
+    *,
+    book: Path | None,
+    fresh: bool,
+    fail_under: str | None,
+    quiet: bool,
+    reranked: bool = False,
 ) -> tuple[Run, list[str]]:
     """The stored run, and the gates that it misses. The options are checked before the work begins."""
     from lectern.evals.datasets import load_set
     from lectern.evals.report import parse_gates, shortfalls
-    from lectern.evals.runner import EvalContext, evaluate
+    from lectern.evals.runner import MODES, EvalContext, evaluate
     from lectern.evals.runs import store
 
     gates = parse_gates(fail_under, kind) if fail_under is not None else {}
     sets = [load_set(path, book) for path in paths]
     settings, folder = _settings_and_folder(create=True)
     with _progress(quiet=quiet) as advance:
-        context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance)
+        modes = (*MODES, "reranked") if reranked else MODES
+        context = EvalContext(settings=settings, cache=folder / "cache", fresh=fresh, advance=advance, modes=modes)
         run = store(await evaluate(kind, sets, context), folder / "runs")
     return run, shortfalls(run, gates)
 

@@ -24,7 +24,7 @@ def search(  # noqa: PLR0913  # one parameter an option
     text: Annotated[str, typer.Argument(help="What to look for, 3 to 1000 characters.")],
     limit: Annotated[int, typer.Option("--limit", help="Results on a page, 1 to 20.")] = 5,
     page: Annotated[int, typer.Option("--page", help="Which page; on a terminal Enter shows the next.")] = 1,
-    mode: Annotated[str, typer.Option("--mode", help="hybrid, dense or lexical.")] = "hybrid",
+    mode: Annotated[str, typer.Option("--mode", help="hybrid, dense, lexical or reranked.")] = "hybrid",
     threshold: Annotated[
         float | None, typer.Option("--threshold", help="Lowest relevance of a result, 0 to 1.")
     ] = None,

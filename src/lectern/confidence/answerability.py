@@ -75,6 +75,12 @@ class Answerability:
         }
 
 
+async def answer_odds(locator: AnswerLocator, question: str, hits: Sequence[Hit]) -> list[float]:
+    """The log-odds that each hit answers a question; the same for all if the locator cannot read them."""
+    odds = await locate(locator, question, [passage_of(number, hit) for number, hit in enumerate(hits, start=1)])
+    return [_combined(passage_odds) for passage_odds in odds]
+
+
 def asks(text: str) -> bool:
     """Whether a text is a question, not a subject or an instruction."""
     return _ASKS.search(text) is not None

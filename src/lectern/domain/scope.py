@@ -9,7 +9,7 @@ from typing import Literal
 from lectern.domain.books import TOP_TIER, BookEntry
 from lectern.domain.errors import BadInput
 
-SearchMode = Literal["hybrid", "dense", "lexical"]
+SearchMode = Literal["hybrid", "dense", "lexical", "reranked"]
 QUERY_LENGTH = (3, 1000)  # characters after strip
 SEARCH_LIMIT = 20  # results of a search
 MAX_HITS = 100  # passages that a question may be answered from, and results that can be paged through

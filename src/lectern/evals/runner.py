@@ -6,8 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import get_args
 
 from lectern.app.settings import Settings
 from lectern.domain.clock import utc_now
@@ -22,7 +22,7 @@ from lectern.evals.recipes import Recipe, recipe
 from lectern.evals.runs import Kind, MetricValues, Run, SetResult
 from lectern.reading.chunking import ReadingRules
 
-MODES: tuple[SearchMode, ...] = get_args(SearchMode)
+MODES: tuple[SearchMode, ...] = ("hybrid", "dense", "lexical")  # `reranked` takes many times as long: only if asked for
 DEPTH = SEARCH_LIMIT  # chunks that each search returns
 
 Measure = Callable[[IndexedSet, QuestionSet, Advance], Awaitable[dict[str, MetricValues]]]
@@ -37,11 +37,12 @@ class EvalContext:
     fresh: bool  # use no stored index
     advance: Advance
     rules: ReadingRules | None = None  # None: the usual chunk sizes
+    modes: Sequence[SearchMode] = MODES
 
 
 async def evaluate(kind: Kind, sets: Sequence[QuestionSet], context: EvalContext) -> Run:
     """Evaluate these sets, one after the other, as one run."""
-    measure: Measure = measure_retrieval if kind == "retrieval" else measure_chunking
+    measure: Measure = partial(measure_retrieval, modes=context.modes) if kind == "retrieval" else measure_chunking
     results: list[SetResult] = []
     made_with: Recipe = {}
     for questions in sets:
@@ -74,14 +75,14 @@ async def evaluate(kind: Kind, sets: Sequence[QuestionSet], context: EvalContext
 
 
 async def measure_retrieval(
-    indexed_set: IndexedSet, questions: QuestionSet, advance: Advance
+    indexed_set: IndexedSet, questions: QuestionSet, advance: Advance, *, modes: Sequence[SearchMode] = MODES
 ) -> dict[str, MetricValues]:
     """Score the ranking of documents in each search mode."""
     documents = {book.book_id: book.documents for book in questions.books}
 
     async def ask(question: Question) -> dict[str, tuple[float, ...]]:
         scores: dict[str, tuple[float, ...]] = {}
-        for mode in MODES:
+        for mode in modes:
             findings = await indexed_set.lectern.search(question.text, book=question.book_id, limit=DEPTH, mode=mode)
             scores[mode] = retrieval_scores(ranking(findings, documents[question.book_id]), question.gold)
         return scores
@@ -91,7 +92,7 @@ async def measure_retrieval(
     scored_questions = list(zip(questions.questions, rows, strict=True))
     return {
         mode: MetricValues(metrics=METRICS, values={question.id: row[mode] for question, row in scored_questions})
-        for mode in MODES
+        for mode in modes
     }
 
 

@@ -3,15 +3,18 @@ with scores. Chunks are read from the index for the requested page alone.
 
 The chunks around a chunk, within its lesson. Each step along the lessons is one read for all chunks.
 
-One order from two scores. Scores are added, not ranks: reciprocal rank fusion measured below the better single search,
-and cosine plus a share of BM25 did not. All index adapters share this code; ties are ordered by id.
+One order from two scores. In the mode `reranked` a network reads the first results with the question, and the
+probability that a result answers is a third score. Scores are added, not ranks: reciprocal rank fusion measured below
+the better single search, and cosine plus a share of BM25 did not. All index adapters share this code; ties are ordered
+by id.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lectern.domain.books import BookEntry
@@ -27,8 +30,11 @@ LEXICAL_WEIGHT = 0.5  # the best of 0.3 to 0.7 on eight question sets; docs/benc
 Neighbours = dict[str, Around]
 Step = Callable[[Chunk], ChunkId | None]
 Scale = Callable[[float], float]  # from a cosine to its relevance
+AnswerOdds = Callable[[str, Sequence[Hit]], Awaitable[Sequence[float]]]  # the log-odds that each hit answers a text
 MIN_CANDIDATES = 30  # of each of the two searches; more found no more (docs/decisions/0004-fusion.md)
 MAX_ATTEMPTS = 10  # of a search that changes of the list of books disturb
+RERANKED = 20  # first results of the hybrid order that the network reads in the mode `reranked`
+ANSWER_WEIGHT = 0.5  # of the probability that a result answers, beside its hybrid score; docs/benchmarks/retrieval.md
 CANDIDATES_PER_RESULT = 2  # so that a page is full although duplicates and weak hits are left out
 
 
@@ -111,11 +117,13 @@ class HybridSearch:
         ledger: Ledger,
         default_book: str | None = None,
         scale_of: Callable[[BookEntry], Scale] = lambda _: plain_cosine,
+        answer_odds: AnswerOdds | None = None,
     ) -> None:
         self._collections = collections
         self._ledger = ledger
         self._default_book = default_book
         self._scale_of = scale_of
+        self._answer_odds = answer_odds
 
     async def __call__(self, query: SearchQuery, readable: frozenset[str] | None = None) -> Findings:
         """The best hits in the scope that the query names, in a book that the caller may read; None means any.
@@ -159,31 +167,25 @@ class HybridSearch:
                 return await view.find(vector, text, language=entry.manifest.language, where=where, limit=limit)
 
             ranked = await _ranked(find, query, scale)
-            stored = await view.with_vectors(where.book_id, [result.candidate.id for result in _page(ranked, query)])
+            ids = [result.candidate.id for _, result in _shown(ranked, query)]
+            stored = await view.with_vectors(where.book_id, ids)
             chunks = {name: indexed.stored.chunk for name, indexed in stored.items()}
             return ranked, stored, await neighbours(view, chunks, query.expand, query.expand)
 
         ranked, stored, around = await serving.index.read(work)
-        hits = tuple(
-            Hit(
-                chunk=stored[result.candidate.id].stored.chunk,
-                rank=position,
-                score=result.score,
-                similarity=result.similarity,
-                relevance=scale(result.similarity),
-                lexical=result.lexical,
-                windows=stored[result.candidate.id].vectors,
-                before=around[result.candidate.id].before,
-                after=around[result.candidate.id].after,
-            )
-            for position, result in enumerate(_page(ranked, query), start=query.offset + 1)
-        )
+        hits = [
+            _hit(position, result, stored[result.candidate.id], around[result.candidate.id], scale)
+            for position, result in _shown(ranked, query)
+        ]
+        if query.mode == "reranked" and self._answer_odds is not None:
+            hits = await reranked(text, hits, self._answer_odds)
+        first, last = query.offset, query.offset + query.limit
         return Findings(
             query=text,
             mode=query.mode,
             where=where,
             language=entry.manifest.language,
-            hits=hits,
+            hits=tuple(hit for hit in hits if first < hit.rank <= last),
             vector=tuple(vector),
             total_found=len(ranked),
             query_time_ms=round((time.perf_counter() - start) * 1000, 3),
@@ -244,5 +246,37 @@ def _served_alike(scope: ResolvedScope, newer: ResolvedScope) -> bool:
     return scope.where == newer.where and same_place and old.manifest == new.manifest
 
 
-def _page(ranked: list[Ranked], query: SearchQuery) -> list[Ranked]:
-    return ranked[query.offset : query.offset + query.limit]
+def _shown(ranked: list[Ranked], query: SearchQuery) -> list[tuple[int, Ranked]]:
+    """The results that are read from the index, with their ranks: the requested page, and those that may change places
+    with it."""
+    page = range(query.offset + 1, query.offset + query.limit + 1)
+    changing = RERANKED if query.mode == "reranked" else 0
+    return [(rank, result) for rank, result in enumerate(ranked, start=1) if rank <= changing or rank in page]
+
+
+def _hit(rank: int, result: Ranked, indexed: IndexedChunk, around: Around, scale: Scale) -> Hit:
+    return Hit(
+        chunk=indexed.stored.chunk,
+        rank=rank,
+        score=result.score,
+        similarity=result.similarity,
+        relevance=scale(result.similarity),
+        lexical=result.lexical,
+        windows=indexed.vectors,
+        before=around.before,
+        after=around.after,
+    )
+
+
+async def reranked(text: str, hits: Sequence[Hit], answer_odds: AnswerOdds) -> list[Hit]:
+    """The first hits in the order of a score to which the probability that they answer is added. The score of the
+    others has nothing added, so that they stay below."""
+    first = [hit for hit in hits if hit.rank <= RERANKED]
+    chances = [1 / (1 + math.exp(-odds)) for odds in await answer_odds(text, first)]
+    scored = [
+        replace(hit, score=(hit.score + ANSWER_WEIGHT * chance) / (1 + ANSWER_WEIGHT))
+        for hit, chance in zip(first, chances, strict=True)
+    ]
+    scored.sort(key=lambda hit: (-hit.score, hit.rank))
+    below = [replace(hit, score=hit.score / (1 + ANSWER_WEIGHT)) for hit in hits if hit.rank > RERANKED]
+    return [*(replace(hit, rank=rank) for rank, hit in enumerate(scored, start=1)), *below]

@@ -7,7 +7,7 @@ import { addressOf } from "./address.js";
 import { bar } from "./charts.js";
 import { count, failure, remark } from "./parts.js";
 
-const MODES = ["hybrid", "dense", "lexical"];
+const MODES = ["hybrid", "dense", "lexical", "reranked"];
 const SCORES = /** @type {const} */ (["score", "similarity", "lexical"]);
 
 /**
