@@ -135,6 +135,20 @@ def test_a_selection_becomes_a_question(page: Page) -> None:
     expect(page.locator(".question").last).to_contain_text("What does this mean for a camera?")
 
 
+def test_a_selection_becomes_a_question_on_a_phone(page: Page) -> None:
+    """The conversation takes the lesson's place again, and the reader can type at once."""
+    open_first_note(page)
+    page.set_viewport_size({"width": 390, "height": 800})
+    quoted = page.locator(".lesson-body li", has_text=QUOTED)
+    quoted.scroll_into_view_if_needed()
+    quoted.evaluate(SELECT)
+    page.get_by_role("button", name="Ask about this").click()
+
+    expect(page.locator("#passage-text")).to_be_in_viewport(ratio=1)
+    expect(question_box(page)).to_be_focused()
+    expect(page.locator("#lesson")).to_be_hidden()
+
+
 def test_a_refusals_nearest_lesson_opens(page: Page) -> None:
     """The lessons that a refusal offers open beside it."""
     turn = ask(page, REFUSED)

@@ -25,16 +25,22 @@ export class LessonView {
    * @param {string} book
    */
   async show(place, book) {
-    const open = Boolean(place.lesson);
-    document.body.classList.toggle("reading", open);
-    this.pane.hidden = !open;
-    if (!open) {
-      clearMarks(this.pane);
-      this.lesson = null;
+    if (!place.lesson) {
+      this.leave();
       return;
     }
+    document.body.classList.add("reading");
+    this.pane.hidden = false;
     if (this.lesson?.parent_doc_id !== place.lesson && !(await this.#load(place.lesson || "", book))) return;
     this.#scroll(place);
+  }
+
+  /** Shows the conversation alone. */
+  leave() {
+    document.body.classList.remove("reading");
+    this.pane.hidden = true;
+    clearMarks(this.pane);
+    this.lesson = null;
   }
 
   /**
@@ -118,8 +124,9 @@ export class LessonView {
     go({ ...place, book: place.thread ? undefined : this.lesson.book_id, lesson: target.parent_doc_id });
   }
 
-  /** Back to the conversation alone. */
+  /** Back to the conversation alone; at once, because what is not shown yet cannot take the focus. */
   close() {
+    this.leave();
     go(conversationPlace());
     byId("question").focus({ preventScroll: true });
   }

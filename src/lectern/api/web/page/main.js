@@ -152,7 +152,7 @@ prepareTheme();
 prepareButtons();
 showConnection(() => started || restart());
 offerQuestions((words) => {
-  if (isNarrow()) go(conversationPlace());
+  if (isNarrow()) lesson.close();
   composer.about(words);
 });
 onMove(render);

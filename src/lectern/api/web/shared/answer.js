@@ -3,7 +3,10 @@
 // (copy buttons, tabs, images of the book).
 import { copyText, icon, node, setSanitised } from "./dom.js";
 import { request } from "./api.js";
+import { wordsOf } from "./quote.js";
 import { t } from "./strings.js";
+
+const QUOTED = 400; // characters of the book's words behind a mark
 
 /** @typedef {{claim: number, verdict: string, evidence: string, reason: string, chunk_id: string | null, citations: number[]}} Verdict */
 
@@ -102,7 +105,7 @@ export class AnswerText {
 
   /** @param {Verdict} verdict */
   #tick(verdict) {
-    const label = verdict.evidence ? t("claim.supported_by", { evidence: verdict.evidence }) : t("claim.supported");
+    const label = verdict.evidence ? t("claim.supported_by", { evidence: wordsOf(verdict.evidence, QUOTED) }) : t("claim.supported");
     const onclick = () => this.onEvidence?.(verdict);
     return node("span", { class: "tick", role: "img", "aria-label": label, title: label, onclick }, icon("done"));
   }
@@ -156,7 +159,7 @@ function markOfListing(figure) {
 function flag(verdict, place) {
   const button = node("button", { type: "button", class: "flag", "aria-expanded": "false", title: verdict.reason }, icon("flag"));
   button.setAttribute("aria-label", t("claim.doubtful"));
-  const words = verdict.evidence && node("q", {}, verdict.evidence);
+  const words = verdict.evidence && t("claim.supported_by", { evidence: wordsOf(verdict.evidence, QUOTED) });
   const reason = node("span", { class: "doubt", role: "note" }, node("strong", {}, t("claim.doubtful_title")), " ", verdict.reason, " ", words);
   button.addEventListener("click", () => {
     const open = button.getAttribute("aria-expanded") !== "true";

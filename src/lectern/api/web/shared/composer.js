@@ -2,11 +2,13 @@
 // The box for questions: several lines, the passage that a question is about, and a button that sends or stops. And
 // "ask about this": a button beside words that the reader selected in a text.
 import { icon, node } from "./dom.js";
+import { wordsOf } from "./quote.js";
 import { t } from "./strings.js";
 
 const LIMIT = 1000; // characters of a question
 const WARNING = 100; // characters left from which on the count is shown
 const PASSAGE_LIMIT = 600;
+const PASSAGE_SHOWN = 150; // characters, about three lines on a phone
 const SHORTEST = 3; // characters that are worth a question
 
 export class Composer {
@@ -75,7 +77,7 @@ export class Composer {
     const words = passage.replace(/\s+/g, " ").trim();
     this.passage = words.length > PASSAGE_LIMIT ? `${words.slice(0, PASSAGE_LIMIT)}…` : words;
     this.parts.passage.hidden = !this.passage;
-    this.parts.words.textContent = this.passage;
+    this.parts.words.textContent = wordsOf(this.passage, PASSAGE_SHOWN);
     this.#fit();
     if (this.passage) this.focus();
   }
@@ -136,10 +138,12 @@ function selectedWords(askable) {
  * @param {string} askable
  */
 function place(button, askable) {
-  button.hidden = !selectedWords(askable);
-  if (button.hidden) return;
-  button.replaceChildren(icon("quote"), t("ask.selection"));
+  button.hidden = true;
+  if (!selectedWords(askable)) return;
   const box = /** @type {Selection} */ (document.getSelection()).getRangeAt(0).getBoundingClientRect();
+  if (box.bottom < 0 || box.top > window.innerHeight) return; // scrolled away
+  button.hidden = false;
+  button.replaceChildren(icon("quote"), t("ask.selection"));
   const { offsetWidth: width, offsetHeight: height } = button;
   const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), window.innerWidth - width - 8);
   const above = box.top - height - 8;

@@ -3,6 +3,7 @@
 // none they are footnotes, which unfold below the paragraph.
 import { node, setSanitised } from "./dom.js";
 import { enhance } from "./answer.js";
+import { wordsOf } from "./quote.js";
 import { t } from "./strings.js";
 
 const GAP = 20; // pixels between two notes in the margin
@@ -36,15 +37,6 @@ function citedWords(source, statement) {
 }
 
 /**
- * The beginning of cited words without Markdown's signs; dots divide the cells of a table.
- * @param {string} words
- */
-function gistOf(words) {
-  const text = words.replace(/\s*\|\s*/g, " · ").replace(/^ · | · $/g, "").replace(/[`*]|\]\([^)]*\)|!?\[(?=[^\]]*\]\()/g, "");
-  return text.length > GIST ? `${text.slice(0, text.lastIndexOf(" ", GIST)).replace(/[\s,;:·]+$/, "")} …` : text;
-}
-
-/**
  * Whether a heading says nothing but the other one; an empty one does.
  * @param {string} heading
  * @param {string} other
@@ -72,7 +64,7 @@ function note(source, reply, hooks) {
     const place = words === first ? source : { ...source, line_start: null, line_end: null };
     return hooks.link({ book: reply.book_id, source: place, words }, { class: "note-link" }, t("sources.open"));
   };
-  const gist = first && node("p", { class: "note-gist" }, gistOf(first));
+  const gist = first && node("p", { class: "note-gist" }, wordsOf(first, GIST));
   let [shown, link] = [first, linkTo(first)];
   const item = node("li", { class: "note", "data-source": source.number }, toggle, gist, node("div", { class: "note-body" }), link);
   passages.set(item, () => passageOf(source, reply.book_id));
@@ -82,7 +74,7 @@ function note(source, reply, hooks) {
     const next = linkTo(words);
     link.replaceWith(next);
     [shown, link] = [words, next];
-    if (gist) gist.textContent = gistOf(words);
+    if (gist) gist.textContent = wordsOf(words, GIST);
     return true;
   });
   toggle.addEventListener("click", () => setOpen(item, toggle.getAttribute("aria-expanded") !== "true"));

@@ -163,6 +163,7 @@ function feedbackOf(turn, addForm) {
     const reasons = reasonForm(turn);
     form = reasons;
     addForm(reasons);
+    reasons.scrollIntoView({ block: "nearest" });
   };
   show();
   return [up, down];

@@ -1,11 +1,22 @@
 // @ts-check
-// Finds quoted words in a lesson and marks them. The quote is Markdown and the lesson is HTML, so words are compared,
-// without signs; the lines of the passage say where to look first.
+// Quoted words: how they are shown, and where they are in a lesson, to be marked there. The quote is Markdown and the
+// lesson is HTML, so words are compared, without signs; the lines of the passage say where to look first.
 
 const WORD = /[\p{L}\p{N}]+/gu;
 const NAME = "quote";
 const ENOUGH = 0.5; // share of the quote's words that must match in a row before all of its words are marked
 const LEAST_RUN = 4; // words in a row that are no coincidence
+
+/**
+ * A quote without Markdown's signs, where dots divide the cells of a table; a long one ends at a word.
+ * @param {string} quote
+ * @param {number} most characters
+ */
+export function wordsOf(quote, most) {
+  const cells = quote.replace(/\s*\|\s*/g, " · ").replace(/^ · | · $/g, "");
+  const text = cells.replace(/[`*]|\]\([^)]*\)|!?\[(?=[^\]]*\]\()/g, "");
+  return text.length > most ? `${text.slice(0, text.lastIndexOf(" ", most)).replace(/[\s,;:·]+$/, "")} …` : text;
+}
 
 /** @typedef {{word: string, text: Text, start: number, end: number}} Token */
 

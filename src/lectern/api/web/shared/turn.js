@@ -27,6 +27,19 @@ import { colophonOf, lacksOf, refusalOf } from "./outcome.js";
  * }} Hooks
  */
 
+/**
+ * A question, with the passage that it is about above it. The dash between them is for those who cannot see that.
+ * @param {string} question
+ */
+function partsOf(question) {
+  const [before, after] = t("ask.about", { question: "" }).split("{passage}");
+  const end = question.startsWith(before) ? question.lastIndexOf(after) : -1;
+  if (end < 0) return [question];
+  const [quoted, asked] = [end + after.trimEnd().indexOf(" "), end + after.length];
+  const dash = node("span", { class: "visually-hidden" }, question.slice(quoted, asked));
+  return [node("span", { class: "question-passage" }, question.slice(0, quoted), dash), question.slice(asked)];
+}
+
 export class Turn {
   /**
    * @param {string} question
@@ -50,7 +63,7 @@ export class Turn {
     this.element = node(
       "article",
       { class: "turn pending", "aria-busy": "true" },
-      node("h2", { class: "question" }, question),
+      node("h2", { class: "question" }, ...partsOf(question)),
       this.spread,
       this.status,
     );
