@@ -45,21 +45,22 @@ BOUND = 60.0
 
 
 class SmallSteps(InProcess):
-    """Several commits, and a word before each of them but the first."""
+    """Several commits; after the first one it says so, and waits until it may go on."""
 
     batch = 2
 
     def __init__(self) -> None:
         self.middle = asyncio.Event()
         self.go = asyncio.Event()
+        self._steps = 0
 
     async def read(self, order):
-        """One step; the second says so, and waits until it may."""
-        if order.replacements and self.middle.is_set():
+        """One step."""
+        self._steps += 1
+        if self._steps > 1:
+            self.middle.set()
             await self.go.wait()
-        result = await super().read(order)
-        self.middle.set()
-        return result
+        return await super().read(order)
 
 
 def open_jobs(deps: IngestDeps, patience: Patience = QUICK) -> Jobs:
