@@ -34,9 +34,10 @@ COMPILE := uv pip compile --universal --generate-hashes --custom-compile-command
 	--python-version 3.11 pyproject.toml
 
 # uv writes no address of an index into a lock unless it is told to; tests/unit checks the locks
-lock:  ## renew both lock files (needs uv): the core, and everything that tests need with it
+lock:  ## renew the lock files (needs uv): the core, what several servers need, and everything that tests need
 	$(COMPILE) --group run -o requirements.lock
 	$(COMPILE) --all-extras --group dev -c requirements.lock -o requirements-dev.lock
+	$(COMPILE) --group run --extra server --extra traces -c requirements-dev.lock -o requirements-server.lock
 
 crash: dev  ## 1,000 kills of ingestions, 2,000 random histories, 200 kills of conversations, 1,000 vanished clients (about an hour)
 	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion tests/api/test_streams.py \

@@ -88,7 +88,8 @@ def core(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_locks_have_what_the_package_names() -> None:
-    """requirements.lock has the core and no extra; requirements-dev.lock has the same versions, and every extra."""
+    """requirements.lock has the core and no extra; requirements-server.lock adds what several servers need, and
+    requirements-dev.lock every extra, in the same versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     core_pins, dev_pins = pins("requirements.lock"), pins("requirements-dev.lock")
     extras = {distribution(line) for lines in project["optional-dependencies"].values() for line in lines}
@@ -97,7 +98,8 @@ def test_the_locks_have_what_the_package_names() -> None:
     assert extras
     assert extras.isdisjoint(core_pins)
     assert extras <= dev_pins.keys()
-    assert core_pins.items() <= dev_pins.items()
+    assert core_pins.items() <= pins("requirements-server.lock").items() <= dev_pins.items()
+    assert {"asyncpg", "qdrant-client", "redis", "opentelemetry-sdk"} <= pins("requirements-server.lock").keys()
 
 
 def test_the_core_alone_indexes_answers_and_serves(book: Path) -> None:
