@@ -108,6 +108,7 @@ def mkdocs_book(folder: Path) -> None:
     write_pages(folder / "docs")
     config = {
         "site_name": "Robots",
+        "site_url": "https://robots.example/",  # what the tests see is a preview of it
         "theme": {"name": "material", "font": False, "custom_dir": str(folder / "overrides")},
         "plugins": [],
         "markdown_extensions": ["attr_list", "tables"],

@@ -20,6 +20,8 @@ export class HostPage {
     this.widget = widget;
     this.room = adoptedSheet();
     this.colours = adoptedSheet();
+    /** @type {string | undefined} the site's own origin, where this page is a copy of it on another host: a preview */
+    this.published = undefined;
   }
 
   /** Where the reader is; in a frame it is where the page around it is. */
@@ -48,15 +50,19 @@ export class HostPage {
    */
   lessonHere(lessons) {
     if (this.widget.settings.site && !this.widget.settings.page) return null; // which page of the site is not known
-    return lessons.find(({ url }) => plainPath(this.#absolute(url)) === plainPath(this.address)) || null;
+    const lesson = lessons.find(({ url }) => plainPath(this.#absolute(url)) === plainPath(this.address)) || null;
+    // any site has a page at its root, so that alone does not tell a preview
+    if (lesson && this.address.pathname !== "/") this.published = new URL(lesson.url, this.address).origin;
+    return lesson;
   }
 
   /**
-   * A book without a `base_url` has addresses from the root of its site.
+   * A book without a `base_url` has addresses from the root of its site. Links on a preview stay on its host.
    * @param {string} url
    */
   #absolute(url) {
-    return new URL(url, this.address);
+    const target = new URL(url, this.address);
+    return target.origin === this.published ? new URL(target.pathname + target.search + target.hash, this.address) : target;
   }
 
   /**
