@@ -316,6 +316,7 @@ class _Turn:
             reader_numbers=draft.numbers,
             passages=self._desk.passages,
             judge=self._deps.judge,
+            question=f"{self._text} {self._standalone}",
             is_cut=self._cut is not None,
             model_seconds=lambda: min(self._deps.rules.judge_seconds, self._seconds_left() * JUDGING_SHARE),
         )

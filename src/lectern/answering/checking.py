@@ -1,7 +1,8 @@
 """Checks a finished draft claim by claim. Nothing is taken out: each claim gets a verdict, and the words of a passage
 that say it or say otherwise. A claim is judged by the passages that it cites, and if these do not bear it, by the
-others. If another passage plainly bears it, the claim is given that one. Where there is a language model, it is asked
-once about the claims on which the local judge has nothing certain."""
+others. If another passage plainly bears it, the claim is given that one; if all markers of a draft are off by one, all
+claims are given the neighbours. Where there is a language model, it is asked once about the claims on which the local
+judge has nothing certain."""
 
 from __future__ import annotations
 
@@ -16,9 +17,10 @@ from lectern.answering.citations import citation
 from lectern.domain.evidence import ConfidenceLevel, Hit
 from lectern.domain.replies import Citation, Judgement, Removals, Statement
 from lectern.grounding.answer_claims import AnswerClaim, claims_of
-from lectern.grounding.claims import read_claim
+from lectern.grounding.claims import code_names, read_claim
 from lectern.grounding.judge import QUOTED, book_words, speaks_english, word_coverage
 from lectern.grounding.listings import judge_listing
+from lectern.grounding.rows import judge_row
 from lectern.ports.answering import Judge, ModelJudge, OpenClaim, Opinion
 from lectern.text.blocks import blocks_of
 from lectern.text.markers import cited_numbers, marker_spans
@@ -26,8 +28,13 @@ from lectern.text.plain import squeezed
 
 log = logging.getLogger("lectern.judge")
 MAX_UNFIT_SUPPORT = 0.35  # below it the cited passage does not fit; above it the marker stays
+MIN_SHIFTED_CLAIMS, MIN_SHIFT_GAIN = (
+    3,
+    0.15,
+)  # claims with markers, and how much more of their words the neighbours have
 MAX_OPEN_CLAIMS = 40  # that one call asks about
 MIN_QUOTE_WORDS = 3  # of a quotation that a language model gives
+UNKNOWN_NAME = "The passages do not have this name."
 SAYS_OTHERWISE, SAYS_NOTHING = "The passages say otherwise.", "The passages do not say this."
 HIDDEN = "…"
 _VERSION = re.compile(r"\b([A-Z][\w.+-]{0,30}) (\d{1,4}(?:\.\d{1,4}){0,3})(?![\w%°]|\.\d)")  # ROS 2, Python 3.12
@@ -54,14 +61,18 @@ class Checking:
     reader_numbers: Mapping[int, int]  # the number of a passage → the number in the text
     passages: Mapping[int, Hit]  # all that were handed out
     judge: Judge
+    question: str = ""
     is_cut: bool = False  # the provider ended the text early
     model_seconds: Callable[[], float] = lambda: 60.0  # how long a language model may take, asked when it is called
     claims: list[CheckedClaim] = field(default_factory=list)
     tokens: int = 0
+    _shift: int = 0  # between the numbers that the model wrote and those that it meant
 
     async def run(self, model_judge: ModelJudge | None) -> AsyncGenerator[tuple[int, CheckedClaim], None]:
         """Each claim with its number, as soon as it is judged; again if the language model changes the verdict."""
-        for number, claim in enumerate(claims_of(self.text)):
+        claims = claims_of(self.text)
+        self._shift = self._shared_shift(claims)
+        for number, claim in enumerate(claims):
             checked = await self._check(claim)
             if self.is_cut and claim.end == len(self.text) and checked.judgement.verdict == "doubtful":
                 checked = replace(checked, judgement=Judgement(verdict="unconfirmed", support=0.0))  # half a sentence
@@ -76,6 +87,22 @@ class Checking:
         cited = self._cited(claim)
         if claim.kind == "listing":
             return self._listing(claim, cited)
+        if claim.kind == "row":
+            return await self._row(claim, cited)
+        return await self._statement(claim, cited)
+
+    async def _statement(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
+        checked = await self._compared(claim, cited)
+        if checked.judgement.verdict == "doubtful" and claim.lead_is_claim:
+            alone = await self._compared(replace(claim, text=claim.bare), cited)
+            if alone.judgement.verdict != "doubtful":  # what is against it is in its lead, which is judged by itself
+                checked = replace(alone, claim=claim, judgement=replace(alone.judgement, verdict="unconfirmed"))
+        if checked.judgement.verdict == "supported" or not self._names_unknown_code(claim.text):
+            return checked
+        judgement = Judgement(verdict="doubtful", support=0.0, reason=UNKNOWN_NAME)
+        return self._checked(claim, judgement, cited, cited)
+
+    async def _compared(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
         judgement, text = None, self._without_known_versions(claim.text, cited)
         if cited:
             judgement = await self.judge.judge(text, [_text(self.passages[number]) for number in cited])
@@ -92,6 +119,11 @@ class Checking:
         if judgement is None:
             return self._checked(claim, of_all, numbers, cited)
         return self._checked(claim, judgement, cited, cited)
+
+    def _names_unknown_code(self, text: str) -> bool:
+        """Whether a claim names something in code that neither a passage nor the question has."""
+        known = " ".join((self.question, *map(_text, self.passages.values()))).casefold()
+        return any(name not in known for name in code_names(text))
 
     def _without_known_versions(self, text: str, cited: Sequence[int]) -> str:
         """A claim without the numbers of names that the book has, such as `ROS 2`: a cited passage need not repeat
@@ -112,6 +144,19 @@ class Checking:
         numbers = (*cited, *(number for number in self.passages if number not in cited))
         judgement = judge_listing(claim.bare, [self.passages[number].chunk.text for number in numbers])
         return self._checked(claim, judgement, numbers, cited)
+
+    async def _row(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
+        """A row is looked up in the tables of all passages, and else read like a sentence."""
+        numbers = (*cited, *(number for number in self.passages if number not in cited))
+        judgement = judge_row(claim.cells, [self.passages[number].chunk.text for number in numbers])
+        if judgement is not None and judgement.verdict != "unconfirmed":
+            is_elsewhere = judgement.passage is not None and numbers[judgement.passage] not in cited
+            found_elsewhere = is_elsewhere and judgement.verdict == "supported"
+            return self._checked(claim, judgement, numbers, cited, found_elsewhere=found_elsewhere)
+        checked = await self._statement(claim, cited)
+        if judgement is not None and checked.judgement.verdict == "doubtful":
+            return self._checked(claim, judgement, numbers, cited)
+        return checked
 
     def _checked(
         self,
@@ -136,8 +181,41 @@ class Checking:
         )
 
     def _cited(self, claim: AnswerClaim) -> tuple[int, ...]:
-        passage_of = {marker: number for number, marker in self.reader_numbers.items()}
-        return tuple(passage_of[marker] for marker in claim.citations if marker in passage_of)
+        return tuple(dict.fromkeys(self.passages_of(claim.citations)))
+
+    def passages_of(self, markers: Sequence[int]) -> list[int]:
+        """The numbers of the passages that these markers of the text mean."""
+        numbers = [self._marked[marker] for marker in markers if marker in self._marked]
+        return [number + self._shift if number + self._shift in self.passages else number for number in numbers]
+
+    @property
+    def _marked(self) -> dict[int, int]:
+        return {marker: number for number, marker in self.reader_numbers.items()}
+
+    def is_shifted(self, claim: AnswerClaim) -> bool:
+        """Whether a claim has other passages than its markers say."""
+        return bool(self._shift) and self._cited(claim) != tuple(self._marked.get(marker) for marker in claim.citations)
+
+    def _shared_shift(self, claims: Sequence[AnswerClaim]) -> int:
+        """1 or -1 if all markers of the draft are off by one, as of a model that counts from 0: the neighbours of the
+        cited passages then have far more of the claims' words."""
+        marked = self._marked
+        cited = [(claim.bare, [marked[marker] for marker in claim.citations if marker in marked]) for claim in claims]
+        cited = [(text, numbers) for text, numbers in cited if numbers]
+        if len(cited) < MIN_SHIFTED_CLAIMS:
+            return 0
+
+        def shared_words(shift: int) -> float:
+            texts = [
+                [_text(self.passages[number + shift]) for number in numbers if number + shift in self.passages]
+                for _, numbers in cited
+            ]
+            return sum(word_coverage(text, passages) for (text, _), passages in zip(cited, texts, strict=True)) / len(
+                cited
+            )
+
+        best = max((1, -1), key=shared_words)
+        return best if shared_words(best) > shared_words(0) + MIN_SHIFT_GAIN else 0
 
     async def _ask(self, model_judge: ModelJudge) -> list[tuple[int, CheckedClaim]]:
         """The claims whose verdict a language model changes."""
@@ -268,7 +346,7 @@ def finish(checking: Checking, *, hide_doubtful: bool, before: str = "") -> Fini
         text=before + text,
         citations=tuple(_citations(edits.numbers, checking)),
         statements=tuple(statements),
-        corrected=sum(checked.is_corrected for checked in checking.claims),
+        corrected=sum(checked.is_corrected or checking.is_shifted(checked.claim) for checked in checking.claims),
         hidden=sum(edits.is_hidden(checked) for checked in checking.claims),
     )
 
@@ -315,13 +393,12 @@ class _Edits:
         self._edits: list[tuple[int, int, str]] = []
         self.numbers: dict[int, int] = {}
         owners = {span: checked for checked in checking.claims for span in checked.claim.markers}
-        passage_of = {marker: number for number, marker in checking.reader_numbers.items()}
         for span in marker_spans(checking.text):
             owner = owners.get(span)
             if owner is not None and self.is_hidden(owner):
                 continue  # it goes with its claim
             markers = cited_numbers(checking.text[slice(*span)])
-            cited = [passage_of[marker] for marker in markers if marker in passage_of]
+            cited = checking.passages_of(markers)
             if owner is not None and owner.is_corrected:
                 cited = list(owner.passages) if span == owner.claim.markers[0] else []
             markers_text = self._markers(cited)

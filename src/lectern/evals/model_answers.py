@@ -56,6 +56,7 @@ class TwinLine(BaseModel):
 class AnswerLine(BaseModel):
     """A faithful answer with its false twins."""
 
+    question: str = ""
     answer: str
     passages: list[PassageLine]
     twins: list[TwinLine] = []
@@ -105,7 +106,7 @@ async def measure_answers(answers: Sequence[AnswerLine], judge: Judge) -> Tally:
     tally = Tally()
     for answer in answers:
         hits = {number: _hit(number, passage) for number, passage in enumerate(answer.passages, start=1)}
-        checking = await _checked(answer.answer, hits, judge)
+        checking = await _checked(answer, answer.answer, hits, judge)
         finished = finish(checking, hide_doubtful=False)
         tally.answers += 1
         tally.intact += _is_intact(answer.answer, finished)
@@ -118,7 +119,7 @@ async def measure_answers(answers: Sequence[AnswerLine], judge: Judge) -> Tally:
             )
         texts = {checked.claim.text for checked in checking.claims}
         for twin in answer.twins:
-            checking = await _checked(answer.answer.replace(twin.original, twin.false, 1), hits, judge)
+            checking = await _checked(answer, answer.answer.replace(twin.original, twin.false, 1), hits, judge)
             claims = [checked for checked in checking.claims if checked.claim.text not in texts]
             if not claims:  # what was changed is no claim, such as a lead
                 continue
@@ -128,13 +129,13 @@ async def measure_answers(answers: Sequence[AnswerLine], judge: Judge) -> Tally:
     return tally
 
 
-async def _checked(text: str, hits: dict[int, Hit], judge: Judge) -> Checking:
+async def _checked(answer: AnswerLine, text: str, hits: dict[int, Hit], judge: Judge) -> Checking:
     """The check of a draft."""
     draft = Draft(
         passages=lambda: tuple(hits.values()),
         passage=hits.get,
         confidential=Confidential([INSTRUCTIONS], [], signs=[NOT_COVERED]),
-        question="",
+        question=answer.question,
     )
     sizes = random.Random(SEED)  # noqa: S311  # no secret
     place = 0
@@ -144,7 +145,9 @@ async def _checked(text: str, hits: dict[int, Hit], judge: Judge) -> Checking:
         place = end
     draft.finish()
     finished, _ = draft.finished_text([hits[number] for number in draft.numbers])
-    checking = Checking(text=finished, reader_numbers=draft.numbers, passages=hits, judge=judge)
+    checking = Checking(
+        text=finished, reader_numbers=draft.numbers, passages=hits, judge=judge, question=answer.question
+    )
     async for _ in checking.run(None):
         pass
     return checking

@@ -112,6 +112,8 @@ class AnswerClaim:
     end: int  # after the claim's markers
     markers: tuple[tuple[int, int], ...]  # positions of its markers
     citations: tuple[int, ...]  # the numbers in its markers, and in those below its table
+    cells: tuple[tuple[str, str], ...] = ()  # of a row, each with the head of its column
+    lead_is_claim: bool = False  # its lead cites passages, so it is judged where it stands
 
 
 def claims_of(answer: str) -> list[AnswerClaim]:
@@ -188,6 +190,8 @@ def _claim(
         citations=tuple(
             dict.fromkeys(number for start, end in (*markers, *shared) for number in cited_numbers(answer[start:end]))
         ),
+        cells=tuple(_cells(piece)) if kind == "row" else (),
+        lead_is_claim=judged.lead_is_claim,
     )
 
 
@@ -196,6 +200,7 @@ class _Judged(NamedTuple):
 
     text: str
     bare: str
+    lead_is_claim: bool = False
 
 
 def _judged_texts(
@@ -203,6 +208,7 @@ def _judged_texts(
 ) -> Iterator[_Judged | None]:
     """The text of each piece as it is judged; None if it claims nothing."""
     label, in_sources = "", False
+    cited = {text for piece, markers in zip(pieces, owned, strict=True) if markers for text in _texts(piece)}
     parents = list(_parents(text, pieces))
     followers = zip([*pieces[1:], None], [*parents[1:], ""], strict=False)
     for piece, (follower, next_parent), parent, markers in zip(pieces, followers, parents, owned, strict=False):
@@ -220,9 +226,15 @@ def _judged_texts(
         judged = _judged(piece, cited=bool(markers))
         if judged is not None and piece.kind in ("sentence", "item"):
             lead = _lead(piece, parent) if piece.kind == "item" else ""
-            judged = _Judged(": ".join(filter(None, (lead, label, judged.bare))), judged.bare)
+            text_with_lead = ": ".join(filter(None, (lead, label, judged.bare)))
+            judged = _Judged(text_with_lead, judged.bare, bool(lead) and not cited.isdisjoint((parent, piece.lead)))
         label = ""
         yield judged
+
+
+def _texts(piece: Piece) -> tuple[str, str]:
+    """A piece as the lead of items: its own text, and that of its block."""
+    return piece.text, piece.block.text
 
 
 def _names_sources(piece: Piece, *, in_sources: bool) -> bool:
@@ -272,7 +284,7 @@ def _judged(piece: Piece, *, cited: bool) -> _Judged | None:
         case "code":
             return _Judged(piece.text, piece.text) if piece.text.strip() else None
         case "row":
-            cells = ", ".join(_cells(piece))
+            cells = ", ".join(f"{head} {cell}".strip() for head, cell in _cells(piece))
             return _Judged(cells, _plain(piece.text)) if cells else None
         case "heading":
             bare = _stated(_plain(piece.text))
@@ -360,13 +372,13 @@ def _content(text: str) -> list[str]:
     return [word for word in words_of(text.lower()) if word not in FUNCTION_WORDS]
 
 
-def _cells(row: Piece) -> Iterator[str]:
-    """The cells of a row, each with the head of its column."""
+def _cells(row: Piece) -> Iterator[tuple[str, str]]:
+    """The cells of a row that state something, each with the head of its column."""
     heads = [plain(cell) for cell in split_cells(row.head)] if row.head else []
     cells = [plain(cell) for cell in split_cells(row.text)]
     for head, cell in zip_longest(heads[: len(cells)], cells, fillvalue=""):
-        if cell:
-            yield f"{head} {cell}".strip()
+        if cell and not _is_about_the_book(cell):
+            yield head, cell
 
 
 def _tag_spans(answer: str) -> list[tuple[int, int]]:

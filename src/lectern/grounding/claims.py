@@ -31,6 +31,8 @@ _TOKEN = re.compile(
     r"|(?P<dotted>[A-Za-z_]\w*(?:(?:::|\.|_)\w+)+(?:\(\))?)"
     r"|(?P<word>\w+(?:'[a-z]{1,3}(?!\w))?)"
 )
+_CODE_NAME = re.compile(r"[A-Za-z_]\w{2,}(?:(?:::|[./-])[A-Za-z_]\w*)*")
+_PLACEHOLDER = re.compile(r"<[^<>]*>|(?i:\b(?:my|your|foo|bar|baz|example)\w*[\w./-]*)|\{[^{}]*\}")  # `my_node`
 _CAMEL = re.compile(r"[a-z][A-Z]|^[A-Z]{2,}|[A-Za-z]\d|\d[A-Za-z]")
 _ABBREVIATIONS = ("e.g", "i.e", "E.g", "I.e")  # no names
 _CLAUSE_STARTS = frozenset("while whereas but because which although and or if when unless".split())
@@ -130,6 +132,12 @@ def clauses_of(sentence: Claim) -> list[Claim]:
     if len(cuts) == 1:
         return [sentence]
     return [sentence.part(start, end) for start, end in zip(cuts, [*cuts[1:], len(sentence.words)], strict=True)]
+
+
+def code_names(text: str) -> list[str]:
+    """The names in the code spans of a text, in lower case, without placeholders such as `<name>` and `my_node`."""
+    spans = (match["code"] for match in _TOKEN.finditer(text) if match["code"])
+    return [name.lower() for span in spans for name in _CODE_NAME.findall(_PLACEHOLDER.sub(" ", span))]
 
 
 def _words(text: str, quantities: Sequence[Quantity]) -> Iterator[Word]:
