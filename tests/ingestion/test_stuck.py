@@ -22,6 +22,7 @@ from lectern.index.edge import EdgeIndex
 from lectern.ingestion.doctor import Finding, examine
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest
 from lectern.ingestion.replacing import remove
+from lectern.store.ledger import SqlLedger
 from lectern.store.tables import intents
 from tests.books import Author
 from tests.doubles import WordEmbedder
@@ -407,7 +408,7 @@ async def test_a_write_that_is_cancelled_is_not_remembered_wrongly(tmp_path: Pat
         with pytest.raises(asyncio.CancelledError):
             await task
 
-        assert await ingest_deps.ledger.books() == await ingest_deps.ledger._books()
+        assert await ingest_deps.ledger.books() == await SqlLedger(ingest_deps.ledger._engine).books()
 
 
 async def test_a_reader_does_not_remember_what_a_writer_just_changed(tmp_path: Path) -> None:
@@ -418,11 +419,11 @@ async def test_a_reader_does_not_remember_what_a_writer_just_changed(tmp_path: P
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
         for _ in range(20):
-            ingest_deps.ledger._cached_books = None
+            ingest_deps.ledger._book_list.forget()
             await asyncio.gather(
                 ingest_deps.ledger.books(), ingest_deps.ledger.save_book(replace(entry, source="/elsewhere"))
             )
-            assert await ingest_deps.ledger.books() == await ingest_deps.ledger._books()
+            assert await ingest_deps.ledger.books() == await SqlLedger(ingest_deps.ledger._engine).books()
             await ingest_deps.ledger.save_book(entry)
 
 
