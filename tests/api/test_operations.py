@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,73 @@ def test_a_stop_lets_answers_finish(small_home: Path, tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+class Caller(threading.Thread):
+    """A client that keeps its connection, and asks as long as its load balancer sends it there."""
+
+    def __init__(self, server: str, is_ready: threading.Event) -> None:
+        super().__init__()
+        self.statuses: list[int] = []
+        self.errors: list[str] = []
+        self._server, self._is_ready = server, is_ready
+
+    def run(self) -> None:
+        """Ask one question after the other."""
+        with httpx.Client(base_url=self._server, timeout=30) as client:
+            while self._is_ready.is_set():
+                try:
+                    body = {"text": "node", "book_id": "robots"}
+                    self.statuses.append(client.post("/search", json=body).status_code)
+                except httpx.HTTPError as exc:
+                    self.errors.append(repr(exc))
+
+
+def test_a_stop_is_announced_before_anything_closes(small_home: Path, tmp_path: Path) -> None:
+    """After SIGTERM readiness is false at once, while everything is still answered; only after the delay the socket
+    closes. With a load balancer in front that asks for readiness, no request of a busy server fails."""
+    settings = {"LECTERN_SHUTDOWN_DELAY": "3", "LECTERN_RATE_LIMIT": "0"}
+    with served(small_home, tmp_path, **settings) as (server, process, log):
+        is_ready = threading.Event()
+        is_ready.set()
+        callers = [Caller(server, is_ready) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        _until(lambda: all(caller.statuses for caller in callers))
+        process.send_signal(signal.SIGTERM)
+        _until(lambda: httpx.get(f"{server}/health/ready", timeout=30).status_code == 503)
+        said = httpx.get(f"{server}/health/ready", timeout=30)
+        answered = sum(len(caller.statuses) for caller in callers)
+        _until(lambda: sum(len(caller.statuses) for caller in callers) > answered + 4)
+        _until(lambda: httpx.get(f"{server}/books", timeout=30).headers.get("connection") == "close")
+        is_ready.clear()
+        for caller in callers:
+            caller.join(30)
+        process.communicate(timeout=30)
+
+    assert ("stopping" in said.text, int(said.headers["Retry-After"]) > 0) == (True, True)
+    assert [caller.errors for caller in callers] == [[]] * 4
+    assert {status for caller in callers for status in caller.statuses} == {200}
+    assert process.returncode == 0
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_second_signal_does_not_wait(small_home: Path, tmp_path: Path) -> None:
+    """Whoever cannot wait for the delay signals again."""
+    with served(small_home, tmp_path, LECTERN_SHUTDOWN_DELAY="300") as (server, process, _):
+        process.send_signal(signal.SIGTERM)
+        _until(lambda: httpx.get(f"{server}/health/ready", timeout=30).status_code == 503)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+
+    assert process.returncode == 0
+
+
+def _until(is_true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_a_stop_does_not_wait_for_ever(small_home: Path, tmp_path: Path) -> None:
     """Beyond its grace an answer is cut off with an error event, nothing of it is kept, and the log line says so."""
     with fake_ai() as ai, _slow(ai, small_home, tmp_path, "0.2", delay=60) as (server, process, log):
@@ -207,7 +274,7 @@ def _slow(
     ai: FakeAI, home: Path, folder: Path, grace: str, delay: float = 2
 ) -> Iterator[tuple[str, subprocess.Popen[str], Path]]:
     ai.script(then=Step(say=saying(ANSWER), delay=delay))
-    settings = {"OPENAI_BASE_URL": f"{ai.url}/v1", "LECTERN_SHUTDOWN_GRACE": grace}
+    settings = {"OPENAI_BASE_URL": f"{ai.url}/v1", "LECTERN_SHUTDOWN_GRACE": grace, "LECTERN_SHUTDOWN_DELAY": "0"}
     with served(home, folder, **settings) as server:
         yield server
 

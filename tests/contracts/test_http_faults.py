@@ -3,6 +3,7 @@ that is really asked for (RELIABILITY S4)."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -137,6 +138,31 @@ async def test_a_damaged_book_is_not_named_to_whoever_asks(tmp_path: Path, caplo
 
         assert "tiny" not in await _not_ready(client)
     assert "'tiny'" in caplog.text
+
+
+async def test_one_book_that_cannot_be_served_takes_no_process_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The process is ready for the others, and says how many it cannot serve; the book itself says why. The log has
+    one line when it begins and one when it is over, however often readiness is asked for."""
+    async with served(tmp_path) as (lectern, client):
+        other = tmp_path / "other"
+        shutil.copytree(tmp_path / "tiny", other)
+        await lectern.ingest(other, book="other")
+        damaged = lectern.app.ingest_deps.collections._damaged  # type: ignore[attr-defined]  # behind the port on purpose
+        damaged.add("tiny")
+        for _ in range(3):
+            response = await client.get("/health/ready")
+            assert (response.status_code, response.json()) == (200, {"status": "ok", "books": 2, "books_not_ready": 1})
+        refused = await client.get("/books/tiny/ready")
+        assert (refused.status_code, "doctor" in refused.json()["detail"]) == (503, True)
+        assert refused.headers["retry-after"]
+        assert (await client.get("/books/other/ready")).json() == {"status": "ok"}
+        assert (await client.get("/books/nobody/ready")).status_code == 404
+        assert caplog.text.count("not ready: 'tiny'") == 1
+        damaged.clear()
+        assert (await client.get("/health/ready")).json()["books_not_ready"] == 0
+    assert caplog.text.count("ready again: 'tiny'") == 1
 
 
 async def test_findings_name_no_folder_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ class Site:
 def environment(home: Path, books: Path) -> dict[str, str]:
     """What a server is started with."""
     settings = {"LECTERN_HOME": str(home), "LECTERN_BOOKS": str(books), "LECTERN_RATE_LIMIT": "0"}
-    return {**os.environ, **settings}
+    return {**os.environ, **settings, "LECTERN_SHUTDOWN_DELAY": "0"}
 
 
 @pytest.fixture(scope="module")

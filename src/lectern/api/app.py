@@ -49,6 +49,8 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     app = unguarded_app()
     app.state.lectern = lectern
     app.state.local_token = local_token
+    app.state.stopping = False  # True: no load balancer should send anything here any more
+    app.state.book_faults = {}  # what the last check of readiness found
     settings, url = lectern.app.settings, lectern.app.settings.limits_url
     app.state.streams = Streams(2 * settings.max_runs, 2 * settings.max_runs_per_key, lectern.app.keys.is_unrevoked)
     windows = RateWindows(url.get_secret_value() if url else None)

@@ -235,6 +235,13 @@ class Settings(BaseSettings):
     shutdown_grace: float = Field(
         default=10, ge=0, le=300, description="Seconds that a stopping server waits for answers in progress."
     )
+    shutdown_delay: float = Field(
+        default=5,
+        ge=0,
+        le=300,
+        description="Seconds that a server goes on after SIGTERM although /health/ready says that it stops, so that a "
+        "load balancer turns to others before the socket closes. Ctrl-C does not wait.",
+    )
     request_timeout: float = Field(
         default=20, gt=0, le=600, description="Seconds that a client may take to send a request."
     )

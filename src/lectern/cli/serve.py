@@ -9,6 +9,7 @@ import math
 import secrets
 import signal
 import socket
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("lectern.serve")
 DEFAULT_PORT = 8420
+CLOSE = (b"connection", b"close")
 HIGHEST_PORT = 65_535
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # the address that commands of this machine use
 
@@ -66,11 +68,26 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     from lectern.domain import dependencies
 
     class Server(uvicorn.Server):
-        """Prints its address when it is ready. After a signal it shuts down and does not raise the signal again."""
+        """Prints its address when it is ready. After SIGTERM it first says that it is not ready any more, and goes on
+        for a while; after a second signal, or Ctrl-C, it shuts down at once. It does not raise the signal again."""
+
+        closes_at = math.inf
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # uvicorn's signature
             self.force_exit = self.should_exit and sig == signal.SIGINT  # a second Ctrl-C does not wait
-            self.should_exit = True
+            if sig == signal.SIGTERM and not app.state.stopping:
+                self.closes_at = time.monotonic() + lectern.app.settings.shutdown_delay
+            else:
+                self.should_exit = True
+            app.state.stopping = True
+
+        async def on_tick(self, counter: int) -> bool:
+            self.should_exit = self.should_exit or time.monotonic() >= self.closes_at
+            exits = await super().on_tick(counter)
+            headers = self.server_state.default_headers  # made anew every second
+            if app.state.stopping and CLOSE not in headers:  # a client's next connection may be to another server
+                self.server_state.default_headers = [*headers, CLOSE]
+            return exits
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -88,12 +105,13 @@ async def _serve(host: str, port: int, *, watch: bool) -> None:
     with _listen(host, port) as listener:
         url = _address(host, listener.getsockname()[1])
         token = secrets.token_urlsafe(32)
-        async with open_application(serving=True) as app:
-            lectern = Lectern(app)
-            check_settings(app.settings)
+        async with open_application(serving=True) as application:
+            lectern = Lectern(application)
+            check_settings(application.settings)
             await _require_key(host, lectern)
+            app = create_app(lectern, token, f"[{host}]" if ":" in host else host)
             config = uvicorn.Config(
-                create_app(lectern, token, f"[{host}]" if ":" in host else host),
+                app,
                 http=timeout_protocol(lectern.app.settings.request_timeout),
                 log_config=None,  # our own lines, in one form
                 access_log=False,

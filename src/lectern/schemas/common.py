@@ -123,6 +123,13 @@ class Health(Response):
     status: Literal["ok"] = "ok"
 
 
+class Readiness(Health):
+    """That the server can answer, and how many of its books it cannot serve."""
+
+    books: int
+    books_not_ready: int = Field(description="The server's log names them.")
+
+
 class CallerOut(Response):
     """What a caller may do."""
 
