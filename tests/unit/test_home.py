@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,22 @@ def test_a_server_that_is_gone_has_no_address(tmp_path: Path) -> None:
 
     assert "http://127.0.0.1:8420" in result.stdout
     assert home.server() is None
+
+
+def test_servers_may_start_in_one_home_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers on PostgreSQL and Qdrant share a home; none fails because another writes its address at that moment, and
+    nothing is left behind."""
+    home, create = find_home(tmp_path / "home", create=True), os.open
+
+    def create_after_another(*arguments: Any) -> int:
+        (home.path / "server.json").write_text("{}", encoding="utf-8")
+        return create(*arguments)
+
+    monkeypatch.setattr(os, "open", create_after_another)
+    with home.serving("http://127.0.0.1:8420", "token"):
+        assert "8420" in (home.path / "server.json").read_text(encoding="utf-8")
+
+    assert list(home.path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["LECTERN_HOME", "lectern_home"])

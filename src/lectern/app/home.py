@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -97,12 +98,13 @@ class Home:
         """Write down the server's address for commands while the block runs; only this user may read it. Of settings
         there are digests: a command can tell whether its own are the same."""
         file = self.path / SERVER
-        file.unlink(missing_ok=True)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # not written in place: several servers without an embedded part may start in one home at the same time
+        descriptor, unfinished = tempfile.mkstemp(prefix=SERVER, dir=self.path)
         with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
             digests = {name: _digest(value, token) for name, value in (settings or {}).items()}
             address = {"pid": os.getpid(), "url": url, "token": token, "model": model, "settings": digests}
             json.dump(address, handle)
+        Path(unfinished).replace(file)
         try:
             yield
         finally:
