@@ -1,5 +1,5 @@
-"""The topology of `deploy/compose.yaml` as processes on loopback, with the settings that are written there: two servers of
-Lectern behind nginx, three Qdrant nodes, PostgreSQL and Redis. Any of them may be killed; it is then started again, as
+"""The topology of `deploy/compose.yaml` as processes on loopback, with the settings that are written there: two servers
+of Lectern behind nginx, three Qdrant nodes, PostgreSQL and Redis. Any of them may be killed and started again, as
 `restart: unless-stopped` does it."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psutil
 import pytest
@@ -161,7 +161,7 @@ class Topology:
             command = [LECTERN, "serve", "--port", str(port := free_port())]
             self._add(name, Program(command, self.folder / f"{name}.log", port, env)).start()
         self._start_nginx()
-        wait_until(lambda: self.is_ready(), "the servers did not become ready")
+        wait_until(self.is_ready, "the servers did not become ready")
 
     def command(self, *arguments: str) -> str:
         """Run a command with the settings of the servers; gives what it printed."""
