@@ -226,3 +226,23 @@ def test_the_authors_page_is_served_without_a_key(site: Site) -> None:
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert (redirect.status_code, redirect.headers["location"]) == (307, "desk/?book=alpha")
     assert "unsafe-inline" not in page.headers["content-security-policy"]
+
+
+def test_a_lessons_address_tells_nothing_to_those_without_a_key(site: Site) -> None:
+    """A browser is sent to the page, which asks for a key, whether there is such a lesson or not; programs get a 401.
+    With a key, a lesson of a book that may not be read does not exist."""
+    lesson = {name: site.call("GET", f"/books/{name}/outline", name).json()["modules"][0] for name in ("alpha", "beta")}
+    urls = {name: module["chapters"][0]["lessons"][0]["url"] for name, module in lesson.items()}
+    browser = {"Accept": "text/html,*/*;q=0.8"}
+
+    for path in (urls["alpha"], "/no/such/lesson"):
+        sent = site.call("GET", path, headers=browser)
+        depth = path.count("/") - 1
+        assert (sent.status_code, sent.headers["location"].rpartition("?")[0]) == (302, "../" * depth or "./")
+        assert sent.headers["location"].endswith(f"?at={path.replace('/', '%2F')}")
+        refused(site, {}, path)
+    assert site.call("GET", "/books", headers=browser).status_code == 401
+    assert site.call("GET", urls["alpha"], headers={**browser, "X-API-Key": "x"}).status_code == 401
+    for name, url in urls.items():  # the same path: a key opens the lesson of its own book
+        assert f"book={name}&lesson=" in site.call("GET", url, name).headers["location"]
+    assert site.call("GET", urls["alpha"], "only-chat").status_code == 404

@@ -76,6 +76,21 @@ def test_the_address_of_a_quote_marks_it_again(page: Page) -> None:
     expect(other.locator(".quoted")).to_contain_text(CITED)
 
 
+def test_the_address_of_a_lesson_on_its_site_opens_it(page: Page, server: str) -> None:
+    """A book that is published nowhere is read here: at the heading that the address names; the first page, whose
+    address is that of the page itself, by its anchor."""
+    page.goto(f"{server}/module-1-ros2/chapter-1-ros-graph/quality-of-service#compatibility")
+    expect(page.locator(".lesson-body h1, .lesson-page > h1")).to_have_text("Quality of Service")
+    expect(page.locator("#compatibility")).to_be_in_viewport()
+
+    page.goto(f"{server}/#what-you-build")
+    expect(page.locator(".lesson-body h1, .lesson-page > h1")).to_have_text("Physical AI & Humanoid Robotics")
+    expect(page.locator("#what-you-build")).to_be_in_viewport()
+
+    page.goto(f"{server}/?at=%2Fno%2Fsuch%2Flesson")
+    expect(page.get_by_text("The book has no such lesson.")).to_be_visible()
+
+
 def test_back_closes_a_lesson_and_forward_opens_it(page: Page) -> None:
     """The lesson is a step in the history; closing it leaves the conversation as it was."""
     open_first_note(page)

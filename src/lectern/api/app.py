@@ -40,6 +40,8 @@ from lectern.domain.dependencies import watch
 
 WEB = Path(__file__).parent / "web"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+MODULES = (chat, threads, books, pages, ingestions, maintenance, readers, caller, health, metrics, local)
+ROUTERS = tuple(module.router for module in MODULES)
 MAX_BODY_BYTES = 64 * 1024  # a question has at most 1,000 characters
 
 
@@ -65,6 +67,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
         limits=Limits(windows, settings.rate_limit, settings.reader_rate_limit),
         proxies=networks(settings.proxies),
         unguarded=unguarded_paths(WEB),
+        api=api_steps(),
     )
     app.add_middleware(AllowedOrigins, allowed=frozenset(settings.origins), keys=lectern.app.keys)
     app.add_middleware(AllowedHosts, hosts={*LOOPBACK_HOSTS, host.lower(), *settings.hosts})
@@ -92,8 +95,8 @@ def unguarded_app() -> FastAPI:
     it."""
     # no `docs_url`: our own page loads nothing from other hosts
     app = FastAPI(title="Lectern", version=__version__, docs_url=None, redoc_url=None)
-    for module in (chat, threads, books, pages, ingestions, maintenance, readers, caller, health, metrics, local):
-        app.include_router(module.router)
+    for router in ROUTERS:
+        app.include_router(router)
 
     files = page_files(WEB)
     for path, file in {**files, "/docs": files["/docs.html"]}.items():
@@ -105,6 +108,11 @@ def unguarded_app() -> FastAPI:
     errors.install(app)
     describe_headers(app)
     return app
+
+
+def api_steps() -> frozenset[str]:
+    """The first steps of the API's paths."""
+    return frozenset(route.path.split("/")[1] for router in ROUTERS for route in router.routes)
 
 
 async def _to_folder(request: Request) -> Response:

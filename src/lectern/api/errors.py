@@ -10,9 +10,10 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from lectern.api.lesson_addresses import lesson_page
 from lectern.domain.errors import BadInput, LecternError, RateLimited, TooMany, Unexpected, error_code
 from lectern.schemas.common import Problem
 
@@ -94,7 +95,10 @@ def install(app: FastAPI) -> None:
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field, kind=BadInput)
 
     @app.exception_handler(HTTPException)
-    async def http_error(_: Request, exc: HTTPException) -> JSONResponse:
+    async def http_error(request: Request, exc: HTTPException) -> Response:
+        no_route = exc.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+        if no_route and (page := await lesson_page(request)) is not None:
+            return page
         if exc.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's status for a body that it cannot decode
             text = "the body is not JSON in UTF-8; send it so"
             return problem(HTTPStatus.UNPROCESSABLE_ENTITY, text, kind=BadInput)

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lectern.api.addresses import Network, peer_of
 from lectern.api.auth import CALLER, Authenticator
 from lectern.api.errors import problem_of
+from lectern.api.lesson_addresses import keyless_visit
 from lectern.api.rate_windows import Limits, LimitState, limit_headers, too_many
 from lectern.api.web_files import page_files
 from lectern.api.widget_access import widget_words
@@ -40,10 +41,11 @@ class Gate:
         limits: Limits,
         proxies: Sequence[Network],
         unguarded: frozenset[str],
+        api: frozenset[str] = frozenset(),
     ) -> None:
         self._app = app
         self._authenticator, self._limits = authenticator, limits
-        self._proxies, self._unguarded = proxies, unguarded
+        self._proxies, self._unguarded, self._api = proxies, unguarded, api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -59,6 +61,9 @@ class Gate:
             if state is not None and not state.admitted:
                 raise too_many(state)
         except LecternError as exc:
+            if isinstance(exc, BadKey) and not exc.key_sent and (page := keyless_visit(scope, self._api)) is not None:
+                await page(scope, receive, send)
+                return
             await problem_of(exc)(scope, receive, _with_limit_headers(send, state))
             return
         scope[CALLER] = caller

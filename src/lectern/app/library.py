@@ -14,6 +14,7 @@ from lectern.domain.outline import Outline, outline_of
 from lectern.domain.scope import SEARCH_LIMIT, ChunkFilter, ResolvedScope, Scope
 from lectern.ports.index import Collections, IndexView
 from lectern.ports.ledger import Ledger
+from lectern.reading.routes import spellings
 from lectern.retrieval.scope import resolve, resolve_book
 from lectern.retrieval.search import neighbours
 
@@ -68,6 +69,14 @@ class BookLibrary:
                 field="parent_doc_id",
             )
         return chunks
+
+    async def lesson_at(self, path: str, readable: frozenset[str] | None = None) -> tuple[str, str] | None:
+        """The book and the `parent_doc_id` of the lesson whose address is a path, if such a lesson may be read. The
+        default book goes first."""
+        lessons = await self.ledger.lessons_at(spellings(path))
+        places = [place for place in lessons if readable is None or place[0] in readable]
+        default_id = await self.default_id(readable) if len(places) > 1 else None
+        return min(places, key=lambda place: place[0] != default_id, default=None)
 
     async def lesson_with_vectors(self, where: ChunkFilter) -> list[IndexedChunk]:
         """A lesson of a reader's scope, with its vectors."""

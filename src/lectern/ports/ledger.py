@@ -36,6 +36,9 @@ class Ledger(Protocol):
     async def collections(self, book_id: str) -> tuple[str, ...]:
         """The collections that hold lessons of the book."""
 
+    async def lessons_at(self, urls: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """The book and the `parent_doc_id` of every lesson that readers see under one of these addresses."""
+
     async def modules(self, book_id: str) -> tuple[str, ...]:
         """The book's modules, by name."""
 

@@ -30,6 +30,13 @@ def page_url(site: Site, base_url: str | None, path: str, front: FrontMatter, *,
     return f"{(base_url or '').rstrip('/')}{quote(route, safe=_SAFE)}"
 
 
+def spellings(path: str) -> tuple[str, ...]:
+    """A path and the others under which a site serves the same page, as they stand in addresses."""
+    stem = path.removesuffix("index.html").removesuffix(".html").rstrip("/")
+    ends = ("", "/", ".html", "/index.html", "/index")
+    return tuple(dict.fromkeys(quote(each or "/", safe=_SAFE) for each in (path, *(f"{stem}{end}" for end in ends))))
+
+
 def without_prefix(name: str) -> str:
     """A name without Docusaurus' number prefix: `01-intro` is `intro`, but `2024-05-01-news` and `1.2-api` stay."""
     if _DATE_OR_VERSION.match(name):

@@ -111,6 +111,17 @@ class SqlLedger:
         async with reading(self._engine) as connection:
             return tuple((await connection.execute(query)).scalars())
 
+    async def lessons_at(self, urls: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """The book and the `parent_doc_id` of every lesson that readers see under one of these addresses."""
+        query = (
+            select(lessons.c.book_id, lessons.c.parent_doc_id)
+            .join(books, (books.c.book_id == lessons.c.book_id) & (books.c.collection_name == lessons.c.collection))
+            .where(lessons.c.url.in_(urls))
+            .order_by(lessons.c.book_id, lessons.c.source_file)
+        )
+        async with self._engine.connect() as connection:
+            return tuple((row.book_id, row.parent_doc_id) for row in await connection.execute(query))
+
     async def modules(self, book_id: str) -> tuple[str, ...]:
         """The book's modules, by name."""
         entry = next((entry for entry in await self.known_books() if entry.manifest.book_id == book_id), None)

@@ -6,7 +6,8 @@ import { node } from "../shared/dom.js";
 /**
  * `lines` are those of the quoted passage in the lesson's file; `quote` are its words, which are stored with the entry of
  * the history and not in the address.
- * @typedef {{thread?: string, book?: string, lesson?: string, lines?: string, anchor?: string, quote?: string}} Place
+ * `at` is the address of a lesson on the site of its book.
+ * @typedef {{thread?: string, book?: string, lesson?: string, lines?: string, anchor?: string, quote?: string, at?: string}} Place
  */
 
 /** @returns {Place} */
@@ -18,6 +19,7 @@ export function here() {
     book: value("book"),
     lesson: value("lesson"),
     lines: value("lines"),
+    at: value("at"),
     anchor: decodeURIComponent(location.hash.slice(1)) || undefined,
     quote: history.state?.quote,
   };

@@ -59,9 +59,35 @@ export function titleOf(id) {
   return books.find((book) => book.book_id === id)?.title || id;
 }
 
-/** The table of contents of the book that the reader is in. */
-export function loadOutline() {
-  const id = bookId();
+/**
+ * The lesson with this address on the site of its book.
+ * @param {string} address
+ * @param {string | undefined} book the only one to look in
+ */
+export async function lessonAt(address, book) {
+  const ids = books.toSorted((one, other) => other.default - one.default).map((entry) => entry.book_id);
+  for (const id of ids) {
+    if (book && book !== id) continue;
+    const { modules } = await loadOutline(id);
+    const lessons = modules.flatMap((/** @type {any} */ module) => module.chapters.flatMap((/** @type {any} */ chapter) => chapter.lessons));
+    const lesson = lessons.find((/** @type {any} */ { url }) => plainPath(url) === plainPath(address));
+    if (lesson) return { book: id, lesson: lesson.parent_doc_id };
+  }
+  return null;
+}
+
+/** @param {string} url */
+function plainPath(url) {
+  const path = url.replace(/(^|\/)index\.html$/, "$1").replace(/\.html$/, "").replace(/\/+$/, "");
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // not encoded as UTF-8
+  }
+}
+
+/** The table of contents of a book; without an id, of the one that the reader is in. */
+export function loadOutline(id = bookId()) {
   const loading = outlines.get(id) || read(`books/${encodeURIComponent(id)}/outline`);
   outlines.set(id, loading);
   loading.catch(() => outlines.delete(id));

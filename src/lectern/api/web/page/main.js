@@ -4,7 +4,7 @@ import { byId, icon } from "../shared/dom.js";
 import { offerQuestions } from "../shared/composer.js";
 import { currentLanguage, likelyLanguage, supported, t, useLanguage } from "../shared/strings.js";
 import { conversationPlace, go, here, onMove } from "./address.js";
-import { bookId, currentBook, loadBooks, openBook } from "./library.js";
+import { bookId, currentBook, lessonAt, loadBooks, openBook } from "./library.js";
 import { PageComposer } from "./composer.js";
 import { Contents } from "./contents.js";
 import { Conversation, readConversation } from "./conversation.js";
@@ -108,10 +108,20 @@ async function showConversation(thread, stored) {
   if (!conversation.turns.length) showTitlePage(byId("title-page"), (question) => ask(question)).catch(() => {}); // the notice says it
 }
 
+/** Turns an address on the site of a book into that of the lesson here. An anchor alone is one of the site's first page. */
+async function openSiteAddress() {
+  const { at, anchor, book, lesson, thread } = here();
+  if (lesson || thread || !(at || (anchor && !document.getElementById(anchor)))) return;
+  const place = await lessonAt(at || "/", book);
+  if (place) go({ ...place, anchor }, { replace: true, quiet: true });
+  else if (at) showNotice(t("problem.unknown_lesson"));
+}
+
 async function restart() {
   const last = conversation.turns.at(-1);
   try {
     await loadBooks();
+    await openSiteAddress();
     conversation.thread = undefined; // what is shown may be another reader's
     await render();
     if (last && !last.reply) composer.edit(last.question); // it was not answered yet
