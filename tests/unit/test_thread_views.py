@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lectern.domain.threads import Message, Thread, ThreadHead
-from lectern.schemas.threads import ThreadOut
+from lectern.schemas.threads import ConversationThread
 
 EXAMPLE = {
     "thread_id": "550e8400-e29b-41d4-a716-446655440000",
@@ -40,7 +40,9 @@ def test_a_thread_reads_as_the_design_shows_it() -> None:
         archived=False,
         version=1,
     )
-    view = ThreadOut.of(Thread(head=head, messages=tuple(messages), retrieval_history=(), earlier=None)).model_dump()
+    view = ConversationThread.of(
+        Thread(head=head, messages=tuple(messages), retrieval_history=(), earlier=None)
+    ).model_dump()
 
     for name, value in EXAMPLE.items():
         if name != "messages":

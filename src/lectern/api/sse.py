@@ -22,7 +22,7 @@ from lectern.domain.keys import Caller
 from lectern.domain.replies import Delta, Entered, EvidenceFound, Judged, Replied
 from lectern.domain.threads import Run
 from lectern.ports.threads import ThreadStore, TurnLog
-from lectern.schemas.chat import ConsideredOut, MetricsOut, StatementOut
+from lectern.schemas.chat import ConfidenceMetrics, ConsideredOut, StatementOut
 
 PING_SECONDS = 15  # proxies close connections that are silent for longer
 SEND_TIMEOUT = 30.0  # seconds that a client may leave its buffer full
@@ -146,7 +146,7 @@ def _name_and_body(event: RunEvent) -> tuple[str, dict[str, Any]] | None:  # noq
             sources = [ConsideredOut.of(hit).model_dump() for hit in event.hits]
             metrics = event.metrics
             confidence = {"confidence": metrics.confidence, "confidence_level": metrics.confidence_level}
-            return "sources", {"sources": sources, **confidence, "metrics": MetricsOut.of(metrics).model_dump()}
+            return "sources", {"sources": sources, **confidence, "metrics": ConfidenceMetrics.of(metrics).model_dump()}
         case Delta():
             return "delta", {"text": event.text}
         case Judged():

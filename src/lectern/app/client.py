@@ -50,7 +50,7 @@ from lectern.schemas.maintenance import CalibrationReportOut, FindingOut
 from lectern.schemas.payload import from_payload
 from lectern.schemas.scope import fields_of
 from lectern.schemas.search import SearchResponse
-from lectern.schemas.threads import ExportOut, ThreadOut, ThreadPageOut
+from lectern.schemas.threads import ConversationThread, ExportOut, ThreadPageOut
 
 if TYPE_CHECKING:
     from lectern.confidence.calibration import CalibrationReport, LabelledQuestion
@@ -249,7 +249,7 @@ class RemoteLectern:
             answer = await self._server.call("GET", path_of("books", book_id, "chunks"), query=query)
             with response_errors():
                 page = ChunkPage.model_validate(answer)
-                chunks += [from_payload(stored.id, stored.payload) for stored in page.chunks]
+                chunks += [from_payload(stored.id, stored.payload.model_dump()) for stored in page.chunks]
             if page.next_cursor is None:
                 break
             query["cursor"] = page.next_cursor
@@ -360,7 +360,7 @@ class RemoteThreads:
         """A thread with its last 50 messages, or those before a `seq`."""
         answer = await self._server.call("GET", _thread_path(thread_id), query={"before": before})
         with response_errors():
-            return values.thread_from(ThreadOut.model_validate(answer))
+            return values.thread_from(ConversationThread.model_validate(answer))
 
     async def turns(self, thread_id: str) -> tuple[Turn, ...]:
         """Every turn, each with its reply as it was shown; look-ups are in `read`."""
@@ -384,7 +384,7 @@ class RemoteThreads:
             headers=headers,
         )
         with response_errors():
-            return values.thread_from(ThreadOut.model_validate(answer)).head
+            return values.thread_from(ConversationThread.model_validate(answer)).head
 
     async def rate(
         self,

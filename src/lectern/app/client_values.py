@@ -46,13 +46,15 @@ from lectern.domain.replies import (
     Timings,
 )
 from lectern.domain.threads import Feedback, Message, Thread, ThreadHead, Turn
+from lectern.schemas import chat as wire_chat
 from lectern.schemas import jobs as wire_jobs
+from lectern.schemas import threads as wire_threads
 from lectern.schemas.books import BookDetailsOut, BookOut, OutlineOut
-from lectern.schemas.chat import ChatResponse, ConsideredOut, MetricsOut, NearestLessonOut, Source, StatementOut
+from lectern.schemas.chat import ChatResponse, ConsideredOut, NearestLessonOut, Source, StatementOut
 from lectern.schemas.insights import InsightsOut, QuestionGroupOut
 from lectern.schemas.scope import filter_from
 from lectern.schemas.search import Neighbour, SearchResponse, SearchResult
-from lectern.schemas.threads import ExportOut, MessageOut, ThreadHeadOut, ThreadOut
+from lectern.schemas.threads import ConversationThread, ExportOut, ThreadHeadOut
 
 if TYPE_CHECKING:
     from lectern.confidence.calibration import Calibration, CalibrationReport, Figures
@@ -193,7 +195,7 @@ def _account(response: ChatResponse, question: str) -> Account:
     )
 
 
-def _metrics(metrics: MetricsOut, confidence: float) -> ConfidenceMetrics:
+def _metrics(metrics: wire_chat.ConfidenceMetrics, confidence: float) -> ConfidenceMetrics:
     return ConfidenceMetrics(**metrics.model_dump(), confidence=confidence)
 
 
@@ -239,7 +241,7 @@ def reply_event_from(name: str, body: dict[str, Any], question: str, book_id: st
             return Entered(state=body["state"])
         case "sources":
             hits = tuple(_considered(ConsideredOut.model_validate(hit), book_id) for hit in body["sources"])
-            metrics = _metrics(MetricsOut.model_validate(body["metrics"]), body["confidence"])
+            metrics = _metrics(wire_chat.ConfidenceMetrics.model_validate(body["metrics"]), body["confidence"])
             return EvidenceFound(hits=hits, metrics=metrics)
         case "delta":
             return Delta(text=body["text"])
@@ -345,7 +347,7 @@ def head_from(head: ThreadHeadOut) -> ThreadHead:
     return ThreadHead(**head.model_dump(include=set(ThreadHeadOut.model_fields)), filters={})
 
 
-def thread_from(thread: ThreadOut) -> Thread:
+def thread_from(thread: ConversationThread) -> Thread:
     """A thread with a page of its messages, whole."""
     return Thread(
         head=replace(head_from(thread), filters=thread.filters),
@@ -355,7 +357,7 @@ def thread_from(thread: ThreadOut) -> Thread:
     )
 
 
-def _message(message: MessageOut) -> Message:
+def _message(message: wire_threads.Message) -> Message:
     calls = None if message.tool_calls is None else tuple(message.tool_calls)
     return Message(**{**message.model_dump(), "tool_calls": calls})
 

@@ -374,9 +374,9 @@ async def _chat(lectern: Lectern, command: commands.Chat) -> AsyncIterator[Line]
 
 @_handles(commands.ShowThread)
 async def _show_thread(lectern: Lectern, command: commands.ShowThread) -> AsyncIterator[Line]:
-    from lectern.schemas.threads import ThreadOut
+    from lectern.schemas.threads import ConversationThread
 
-    yield ThreadOut.of(await lectern.threads.read(command.thread_id)).model_dump()
+    yield ConversationThread.of(await lectern.threads.read(command.thread_id)).model_dump()
 
 
 @_handles(commands.DeleteThread)

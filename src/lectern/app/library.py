@@ -10,6 +10,7 @@ from lectern.domain.books import BookEntry
 from lectern.domain.chunks import IndexedChunk, StampedChunk
 from lectern.domain.errors import BadInput, UnknownLesson
 from lectern.domain.evidence import Around
+from lectern.domain.jobs import IngestionRecord
 from lectern.domain.outline import Outline, outline_of
 from lectern.domain.scope import SEARCH_LIMIT, ChunkFilter, ResolvedScope, Scope
 from lectern.ports.index import Collections, IndexView
@@ -111,18 +112,36 @@ class BookLibrary:
             return next(iter(chunks_by_id.values())), next(iter(around.values()))
 
         if (read := await serving.index.read(work) if _is_uuid(chunk_id) else None) is None:
-            raise UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")
+            raise _unknown_chunk(book_id, chunk_id)
         return read
+
+    async def chunk(self, chunk_id: str, *, book: str | None = None) -> IndexedChunk:
+        """A chunk of a book with its vectors."""
+        entry = await self.book(book)
+        book_id = entry.manifest.book_id
+        serving = await self.collections.serving(entry)
+        ids = [chunk_id] if _is_uuid(chunk_id) else []
+        found = await serving.index.read(lambda view: view.with_vectors(book_id, ids)) if ids else {}
+        if chunk_id not in found:
+            raise _unknown_chunk(book_id, chunk_id)
+        return found[chunk_id]
+
+    async def records(self, entry: BookEntry) -> dict[str, IngestionRecord]:
+        """What the ledger knows of each file of a book, by `source_file`."""
+        return await self.ledger.records(entry.manifest.book_id, entry.collection_name)
 
     async def outline(self, book: str | None = None) -> Outline:
         """A book's modules, chapters and lessons, in order."""
         entry = await self.book(book)
-        records = await self.ledger.records(entry.manifest.book_id, entry.collection_name)
-        return outline_of(entry.manifest, records.values())
+        return outline_of(entry.manifest, (await self.records(entry)).values())
 
     async def resolve(self, scope: Scope, readable: frozenset[str] | None = None) -> ResolvedScope:
         """A reader's scope, resolved: the book, and the filters checked against it."""
         return await resolve(scope, self.ledger, self.settings.default_book, readable)
+
+
+def _unknown_chunk(book_id: str, chunk_id: str) -> UnknownLesson:
+    return UnknownLesson(f"{book_id!r} has no chunk {chunk_id!r}", field="chunk_id")
 
 
 def _is_uuid(text: str) -> bool:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import NewType
 
@@ -159,6 +160,15 @@ def estimate_tokens(words: int) -> int:
 
 
 Vector = list[float]
+
+
+def direction_of(windows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """One vector for a chunk, of unit length: the mean of its windows if it has several."""
+    if len(windows) == 1:
+        return tuple(windows[0])
+    summed = [math.fsum(column) for column in zip(*windows, strict=True)]
+    length = math.hypot(*summed) or 1.0
+    return tuple(value / length for value in summed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

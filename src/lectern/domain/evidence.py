@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from lectern.domain.chunks import Chunk, ChunkId
+from lectern.domain.chunks import Chunk, ChunkId, direction_of
 from lectern.domain.scope import ChunkFilter, SearchMode
 
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
@@ -42,11 +41,7 @@ class Hit:
     @property
     def vector(self) -> tuple[float, ...]:
         """One direction for the chunk, of unit length: the mean of its windows where it has several."""
-        if len(self.windows) == 1:
-            return tuple(self.windows[0])
-        summed = [math.fsum(column) for column in zip(*self.windows, strict=True)]
-        length = math.hypot(*summed) or 1.0
-        return tuple(value / length for value in summed)
+        return direction_of(self.windows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import ConfigDict, Field
 
@@ -14,8 +14,8 @@ from lectern.domain.chunks import Chunk, StampedChunk
 from lectern.domain.errors import BadInput
 from lectern.domain.evidence import Around
 from lectern.domain.outline import Outline
+from lectern.schemas.chunks import StoredChunk
 from lectern.schemas.common import Response
-from lectern.schemas.payload import to_payload
 from lectern.schemas.search import Neighbour
 
 
@@ -206,13 +206,6 @@ class ContextOut(Response):
         )
 
 
-class StoredChunk(Response):
-    """A chunk as the index holds it."""
-
-    id: str
-    payload: dict[str, Any]
-
-
 class ChunkPage(Response):
     """A page of a book's chunks, by `source_file` and `chunk_index`."""
 
@@ -227,7 +220,7 @@ class ChunkPage(Response):
         page = rest[:limit]
         more = len(rest) > limit
         return cls(
-            chunks=[StoredChunk(id=stamped.chunk.id, payload=to_payload(stamped)) for stamped in page],
+            chunks=[StoredChunk.of(stamped) for stamped in page],
             next_cursor=_cursor(page[-1].chunk) if more else None,
         )
 

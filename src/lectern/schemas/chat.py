@@ -8,7 +8,8 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import UUID4, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from lectern.domain.evidence import ConfidenceLevel, ConfidenceMetrics, Hit
+from lectern.domain.evidence import ConfidenceLevel, Hit
+from lectern.domain.evidence import ConfidenceMetrics as DomainMetrics
 from lectern.domain.replies import (
     Answer,
     Citation,
@@ -188,7 +189,7 @@ class ConsideredOut(PassageScores):
         )
 
 
-class MetricsOut(Response):
+class ConfidenceMetrics(Response):
     """The parts of the confidence. The three similarities are relevances."""
 
     average_similarity: float
@@ -200,7 +201,7 @@ class MetricsOut(Response):
     should_answer: bool
 
     @classmethod
-    def of(cls, metrics: ConfidenceMetrics) -> Self:
+    def of(cls, metrics: DomainMetrics) -> Self:
         """The metrics as the design lists them."""
         return cls.model_validate(metrics, from_attributes=True)
 
@@ -247,7 +248,7 @@ class ChatResponse(Response):
         description="All that was applied: given now, earlier in the conversation, or by the book.",
     )
     considered: list[ConsideredOut]
-    metrics: MetricsOut
+    metrics: ConfidenceMetrics
     model: str
     tokens_used: int
     retrieval_count: int
@@ -283,7 +284,7 @@ class ChatResponse(Response):
             standalone=account.standalone,
             filters=applied(account.where) if account.where else {},
             considered=[ConsideredOut.of(hit) for hit in reply.considered],
-            metrics=MetricsOut.of(metrics),
+            metrics=ConfidenceMetrics.of(metrics),
             model=account.model,
             tokens_used=account.tokens_used,
             retrieval_count=account.retrieval_count,

@@ -9,14 +9,16 @@ from pydantic import Field, StringConstraints
 
 from lectern.domain.chunks import Chunk
 from lectern.domain.evidence import Findings, Hit
-from lectern.domain.scope import SearchMode, SearchQuery
+from lectern.domain.scope import SearchMode
+from lectern.domain.scope import SearchQuery as DomainQuery
+from lectern.schemas.chunks import Section
 from lectern.schemas.common import RELEVANCE, Filters, Response
 from lectern.schemas.scope import applied
 
 Marks = Callable[[str, str, str], list[tuple[int, int]]]  # of text, query and language
 
 
-class SearchQueryIn(Filters):
+class SearchQuery(Filters):
     """A search in a book."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=1000)]
@@ -26,9 +28,9 @@ class SearchQueryIn(Filters):
     similarity_threshold: float | None = Field(default=None, ge=0, le=1, description="The least relevance of a result.")
     expand: int = Field(default=0, ge=0, le=5, description="Neighbours to read on either side of each result.")
 
-    def query(self) -> SearchQuery:
-        """The request as a `SearchQuery`."""
-        return SearchQuery(
+    def query(self) -> DomainQuery:
+        """The request as a value."""
+        return DomainQuery(
             text=self.text,
             scope=self.scope(),
             limit=self.limit,
@@ -52,14 +54,6 @@ class Neighbour(Response):
     def of(cls, chunk: Chunk) -> Self:
         """A chunk in brief."""
         return cls.model_validate(chunk, from_attributes=True)
-
-
-class SectionOut(Response):
-    """A section that begins inside a chunk."""
-
-    at: int = Field(description="The character of `text` it begins at.")
-    title: str
-    url: str
 
 
 class SearchResult(Response):
@@ -94,7 +88,7 @@ class SearchResult(Response):
     lesson_title: str
     line_start: int
     line_end: int
-    sections: list[SectionOut] = Field(description="Where sections begin in `text`, if it holds several.")
+    sections: list[Section] = Field(description="Where sections begin in `text`, if it holds several.")
     marks: list[tuple[int, int]] = Field(description="Where words of the query begin and end in `text`.")
     before: list[Neighbour] = Field(description="The chunks before it in its lesson, as many as `expand` asks for.")
     after: list[Neighbour]
@@ -103,7 +97,7 @@ class SearchResult(Response):
     def of(cls, hit: Hit, marks: list[tuple[int, int]]) -> Self:
         """A hit as a response."""
         fields = {name: getattr(hit.chunk, name) for name in cls.model_fields if hasattr(hit.chunk, name)}
-        fields["sections"] = [SectionOut.model_validate(mark, from_attributes=True) for mark in hit.chunk.sections]
+        fields["sections"] = [Section.model_validate(mark, from_attributes=True) for mark in hit.chunk.sections]
         return cls(
             **fields,
             score=hit.score,

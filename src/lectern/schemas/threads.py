@@ -11,7 +11,6 @@ from lectern.domain.conversation import messages_of
 from lectern.domain.threads import (
     TITLE_LENGTH,
     FeedbackReason,
-    Message,
     Rating,
     Role,
     Thread,
@@ -20,10 +19,11 @@ from lectern.domain.threads import (
     ThreadPage,
     Turn,
 )
+from lectern.domain.threads import Message as DomainMessage
 from lectern.schemas.common import Metadata, Request, Response
 
 
-class MessageOut(Response):
+class Message(Response):
     """One message of a conversation."""
 
     role: Role
@@ -36,12 +36,12 @@ class MessageOut(Response):
     tool_call_id: str | None = Field(default=None, description="Of a tool's message: the call that it answers.")
 
     @classmethod
-    def of(cls, message: Message) -> Self:
+    def of(cls, message: DomainMessage) -> Self:
         """The message as the design has it."""
         return cls.model_validate(message, from_attributes=True)
 
 
-class LookUpOut(Response):
+class ToolCall(Response):
     """One retrieval of a turn."""
 
     tool_name: str
@@ -71,12 +71,12 @@ class ThreadHeadOut(Response):
         return cls.model_validate(head, from_attributes=True)
 
 
-class ThreadOut(ThreadHeadOut):
+class ConversationThread(ThreadHeadOut):
     """A conversation with a page of its messages."""
 
     filters: dict[str, Any] = Field(description="Of the last turn; the next one keeps those it leaves out.")
-    messages: list[MessageOut]
-    retrieval_history: list[LookUpOut]
+    messages: list[Message]
+    retrieval_history: list[ToolCall]
     before: int | None = Field(description="`before` of the page of older messages; null on the first.")
 
     @classmethod
@@ -101,7 +101,7 @@ class TurnOut(Response):
     reply: dict[str, Any] = Field(description="The ChatResponse.")
     number: int = Field(description="Its place in the thread, from 1.")
     feedback: FeedbackOut | None
-    messages: list[MessageOut] = Field(
+    messages: list[Message] = Field(
         default_factory=list,
         description="Everything that was said in the turn: tool calls and their results for a key with the right "
         "`read`, the instructions for one with `admin`.",
@@ -117,11 +117,11 @@ class TurnOut(Response):
             reply=dict(turn.reply),
             number=turn.number,
             feedback=feedback,
-            messages=[MessageOut.of(message) for message in messages_of(turn)],
+            messages=[Message.of(message) for message in messages_of(turn)],
         )
 
 
-class ExportOut(ThreadOut):
+class ExportOut(ConversationThread):
     """A whole conversation."""
 
     turns: list[TurnOut]
@@ -162,9 +162,9 @@ def _parts(thread: Thread) -> dict[str, Any]:
     return {
         **head,
         "filters": dict(thread.head.filters),
-        "messages": [MessageOut.of(message) for message in thread.messages],
+        "messages": [Message.of(message) for message in thread.messages],
         "retrieval_history": [
-            LookUpOut.model_validate(look_up, from_attributes=True) for look_up in thread.retrieval_history
+            ToolCall.model_validate(look_up, from_attributes=True) for look_up in thread.retrieval_history
         ],
         "before": thread.earlier,
     }

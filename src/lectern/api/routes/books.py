@@ -10,15 +10,17 @@ from lectern.api.deps import AdminCaller, LecternDep, ReadCaller
 from lectern.domain.insights import DEFAULT_DAYS, MAX_DAYS
 from lectern.index.lexical import shared_words
 from lectern.schemas.books import BookDetailsOut, BookOut, ChunkPage, ContextOut, LessonOut, OutlineOut
+from lectern.schemas.chunks import DocumentChunk, EmbeddedChunk
 from lectern.schemas.common import problems
 from lectern.schemas.insights import InsightsOut
-from lectern.schemas.search import SearchQueryIn, SearchResponse
+from lectern.schemas.search import SearchQuery, SearchResponse
+from lectern.schemas.state import IngestionState
 
 router = APIRouter(tags=["books"], responses=problems(401, 403, 404, 422, 429, 503))
 
 
 @router.post("/search", operation_id="search", responses=problems(408, 413))
-async def search(body: SearchQueryIn, lectern: LecternDep, caller: ReadCaller) -> SearchResponse:
+async def search(body: SearchQuery, lectern: LecternDep, caller: ReadCaller) -> SearchResponse:
     """Find passages of a book."""
     findings = await lectern.app.search(body.query(), caller.books)
     return SearchResponse.of(findings, shared_words)
@@ -53,6 +55,14 @@ async def outline(book_id: str, lectern: LecternDep, caller: ReadCaller) -> Outl
     return OutlineOut.of(await lectern.outline(await lectern.app.library.book_id(book_id, caller.books)))
 
 
+@router.get("/books/{book_id}/state", operation_id="readState")
+async def state(book_id: str, lectern: LecternDep, caller: ReadCaller) -> IngestionState:
+    """Which files of a book are indexed, with their hashes and the ids of their chunks."""
+    library = lectern.app.library
+    entry = await library.book(book_id, caller.books)
+    return IngestionState.of(entry, await library.records(entry))
+
+
 @router.get("/books/{book_id}/insights", operation_id="readInsights")
 async def insights(
     book_id: str,
@@ -79,6 +89,21 @@ async def chunks(
     library = lectern.app.library
     stored = await library.chunks(await library.book_id(book_id, caller.books), parent_doc_id)
     return ChunkPage.of(stored, limit, cursor)
+
+
+@router.get("/chunks/{chunk_id}", operation_id="readChunk")
+async def chunk(
+    chunk_id: str,
+    lectern: LecternDep,
+    caller: ReadCaller,
+    book_id: str | None = None,
+    *,
+    embedding: Annotated[bool, Query(description="With its vector.")] = False,
+) -> EmbeddedChunk | DocumentChunk:
+    """A chunk with its metadata apart, and with its vector if it is asked for."""
+    book = await lectern.app.library.book_id(book_id, caller.books)
+    indexed = await lectern.app.library.chunk(chunk_id, book=book)
+    return EmbeddedChunk.of_indexed(indexed) if embedding else DocumentChunk.of(indexed.stored)
 
 
 @router.get("/chunks/{chunk_id}/context", operation_id="readContext")

@@ -18,7 +18,7 @@ from lectern.domain.keys import Caller
 from lectern.domain.threads import MAX_QUERY, Turn
 from lectern.schemas.common import problems
 from lectern.schemas.insights import FeedbackIn
-from lectern.schemas.threads import ExportOut, ThreadEditIn, ThreadOut, ThreadPageOut
+from lectern.schemas.threads import ConversationThread, ExportOut, ThreadEditIn, ThreadPageOut
 
 router = APIRouter(prefix="/threads", tags=["threads"], responses=problems(401, 403, 404, 422, 429, 503))
 
@@ -46,11 +46,11 @@ async def read_thread(
     caller: ChatCaller,
     response: Response,
     before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Messages before this `seq`.")] = None,
-) -> ThreadOut:
+) -> ConversationThread:
     """A conversation with its last 50 messages, or those before a `seq`."""
     thread = await conversations.threads.thread(caller.owner, str(thread_id), before=before)
     response.headers["ETag"] = f'"{thread.head.version}"'
-    return ThreadOut.of(thread)
+    return ConversationThread.of(thread)
 
 
 @router.patch("/{thread_id}", operation_id="editThread", responses=problems(408, 409, 413))
@@ -61,13 +61,13 @@ async def edit_thread(
     caller: ChatCaller,
     response: Response,
     if_match: Annotated[str | None, Header(description="The `ETag` that was read; another is a conflict.")] = None,
-) -> ThreadOut:
+) -> ConversationThread:
     """Change the title or metadata of a conversation."""
     change = body.change(_version(if_match))
     await conversations.threads.edit(caller.owner, str(thread_id), change)
     thread = await conversations.threads.thread(caller.owner, str(thread_id))
     response.headers["ETag"] = f'"{thread.head.version}"'
-    return ThreadOut.of(thread)
+    return ConversationThread.of(thread)
 
 
 @router.post("/{thread_id}/feedback", operation_id="rateTurn", status_code=204, responses=problems(408, 413))
