@@ -122,8 +122,10 @@ class Checking:
 
     def _names_unknown_code(self, text: str) -> bool:
         """Whether a claim names something in code that neither a passage nor the question has."""
-        known = " ".join((self.question, *map(_text, self.passages.values()))).casefold()
-        return any(name not in known for name in code_names(text))
+        names = code_names(text)
+        known = " ".join((self.question, *map(_text, self.passages.values()))).casefold() if names else ""
+        known = known.replace("\\", "")  # `max\_pool\_size`
+        return any(name not in known for name in names)
 
     def _without_known_versions(self, text: str, cited: Sequence[int]) -> str:
         """A claim without the numbers of names that the book has, such as `ROS 2`: a cited passage need not repeat

@@ -25,7 +25,7 @@ ClaimKind = Literal["sentence", "item", "row", "listing", "quote"]
 MIN_CONTENT_WORDS = 2  # of a sentence that claims something
 MIN_LEAD_WORDS = 2  # content words of a lead that says what its items are about
 MAX_LEAD_WORDS = 40
-MAX_LABEL_WORDS = 5  # of bold words before what is said of them; more are a statement
+MAX_LABEL_WORDS = 5  # of marked words before what is said of them; more are a statement
 MAX_CLAUSE = 300  # characters of a clause that may be about the book
 MIN_TITLE_WORDS = 4  # of a heading or bold line that is a sentence
 
@@ -67,7 +67,7 @@ _SOURCES = re.compile(r"(?i)\W*(?:sources?|references?|citations?|further readin
 _SOURCE_LINE = re.compile(r"(?i)\W*(?:sources?|references?|quellen?)\s*:")
 _ONLY_A_NUMBER = re.compile(r"(?i)\bonly\b.*\d")  # "the book only gives 3 of them" states a number
 _COUNTING = re.compile(rf"(?i)\S*\d\S*|\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b")
-_LABEL = re.compile(r"(?:\*\*[^*]+\*\*|__[^_]+__)[.:]?")  # stands before what is said of it
+_LABEL = re.compile(r"(?:\*\*[^*]+\*\*|__[^_]+__|\*[^*]+[.:]\*|_[^_]+[.:]_)[.:]?")  # stands before what is said of it
 _ANNOUNCEMENTS = frozenset(  # labels that say nothing about what follows
     "answer answers caution definition details explanation hint important info key note notes option part phase point "
     "reason remark result short stage step summary takeaway tip warning".split()

@@ -27,6 +27,7 @@ _FRACTION = re.compile(r"\\[td]?frac\{([^{}]{0,80})\}\{([^{}]{0,80})\}")
 _WRAPPED = re.compile(r"\\(?:text|mathrm|mathbf|mathit|operatorname|texttt|textbf|boxed)\{([^{}]{0,200})\}")
 _THIN = re.compile(r"\\[,;:! ]|\{,\}")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
+_ESCAPED = re.compile(r"\\([_#.+<>&~-])")  # `max\_pool\_size`
 _INLINE_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _SHORT_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
 _STARS = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}")
@@ -95,7 +96,7 @@ def squeezed(text: str) -> str:
 
 
 def _untexed(text: str) -> str:
-    text = _THIN.sub(_thin, text)
+    text = _ESCAPED.sub(r"\1", _THIN.sub(_thin, text))
     for _ in range(3):  # commands are nested, but hardly deeper
         text = _WRAPPED.sub(r"\1", text)
         text = _FRACTION.sub(r"\1/\2", text)
