@@ -8,17 +8,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from qdrant_client import AsyncQdrantClient
+import qdrant_edge
+from qdrant_client import AsyncQdrantClient, models
 
 from lectern.domain.chunks import Change, IndexedChunk, SectionMark
 from lectern.domain.errors import IndexDamaged, IndexMismatch
 from lectern.domain.scope import ChunkFilter
-from lectern.index.edge import READY_FILE, open_edge_index
+from lectern.index.edge import PLAIN_FILE, READY_FILE, open_edge_index
 from lectern.index.lexical import passage_terms
-from lectern.index.server import open_server_index
+from lectern.index.schema import LEXICAL
+from lectern.index.server import connect, open_server_index
 from lectern.ports.index import ChunkIndex, CountedChunk, IndexView, LiveLessons, TermCounts
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
 from tests.qdrant import server_index
+from tests.qdrant_server import QdrantServer
 
 BOOK = ChunkFilter(book_id="book")
 
@@ -303,6 +306,29 @@ class TestEdgeIndex(ChunkIndexContract):
         async with open_edge_index(tmp_path, "half", DIMENSIONS, LEDGER) as index, reading(index) as view:
             assert await view.count(BOOK) == 0
 
+    async def test_a_shard_of_an_older_version_gives_the_same_scores(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It was made to weigh terms by itself; it is neither made anew nor does it weigh them twice."""
+        chunks = [indexed(chunk(f"The gripper {'closes ' * n}.", place(lesson=n))) for n in range(5)]
+        chunks += [indexed(chunk(f"Nothing of that, {n}.", place(lesson=10 + n))) for n in range(20)]
+
+        async def scores(index: ChunkIndex) -> dict[str, float]:
+            await store(index, "book", chunks, [], "en")
+            async with reading(index) as view:
+                found = await view.find(unit_vector("x"), "gripper closes", language="en", where=BOOK, limit=5)
+            return {candidate.id: candidate.bm25 for candidate in found}
+
+        async with open_edge_index(tmp_path, "new", DIMENSIONS, LEDGER) as index:
+            expected = await scores(index)
+        idf = qdrant_edge.EdgeSparseVectorParams(modifier=qdrant_edge.Modifier.Idf)
+        monkeypatch.setattr(qdrant_edge, "EdgeSparseVectorParams", lambda: idf)
+        async with open_edge_index(tmp_path, "old", DIMENSIONS, LEDGER):
+            (tmp_path / "old" / PLAIN_FILE).unlink()
+        async with open_edge_index(tmp_path, "old", DIMENSIONS, LEDGER) as index:
+            assert await scores(index) == pytest.approx(expected, abs=1e-6)
+        assert max(expected.values()) > 1
+
     async def test_a_payload_of_another_shape_is_never_half_read(self, tmp_path: Path) -> None:
         """An older schema is named, with the command that rebuilds."""
         from lectern.schemas import payload
@@ -338,6 +364,29 @@ class TestServerIndex(ChunkIndexContract):
         with pytest.raises(IndexMismatch, match="QDRANT_COLLECTION_NAME"):
             async with open_server_index(client, "taken", DIMENSIONS, LEDGER):
                 pass
+
+    async def test_a_collection_of_an_older_version_gives_the_same_scores(
+        self, index: ChunkIndex, real_qdrant: QdrantServer
+    ) -> None:
+        """It was made to weigh terms by itself; opening it makes it take the weights as they come."""
+        chunks = [indexed(chunk(f"The gripper {'closes ' * n}.", place(lesson=n))) for n in range(5)]
+        chunks += [indexed(chunk(f"Nothing of that, {n}.", place(lesson=10 + n))) for n in range(20)]
+
+        async def scores(index: ChunkIndex) -> dict[str, float]:
+            async with reading(index) as view:
+                found = await view.find(unit_vector("x"), "gripper closes", language="en", where=BOOK, limit=5)
+            return {candidate.id: candidate.bm25 for candidate in found}
+
+        await store(index, "book", chunks, [], "en")
+        expected = await scores(index)
+        client = connect(real_qdrant.url, None)
+        async with server_index(LEDGER, DIMENSIONS, "older", client=client) as old:
+            await store(old, "book", chunks, [], "en")
+            idf = {LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+            await client.update_collection("older", sparse_vectors_config=idf)
+            assert await scores(old) != pytest.approx(expected, abs=1e-6)  # the server weighs them once more
+            async with open_server_index(connect(real_qdrant.url, None), "older", DIMENSIONS, LEDGER) as opened:
+                assert await scores(opened) == pytest.approx(expected, abs=1e-6)
 
     async def test_a_version_that_is_not_live_is_not_seen(self, index: ChunkIndex) -> None:
         """Until the ledger commits, readers see the old version, whole."""
