@@ -211,10 +211,10 @@ def test_a_key_shows_what_it_may(browser: Browser, tmp_path: Path) -> None:
             page = browser.new_context(locale="en-GB").new_page()
             page.goto(f"{address}/desk/?book=robots")
             page.get_by_label("This server needs a key").fill("lk_wrong")
-            page.get_by_role("button", name="Use it").click()
+            page.get_by_role("button", name="Continue").click()
             expect(page.get_by_text("The key was not accepted")).to_be_visible()
             page.get_by_label("This server needs a key").fill(keys[name])
-            page.get_by_role("button", name="Use it").click()
+            page.get_by_role("button", name="Continue").click()
             for view, sentence in sentences.items():
                 expect(page.get_by_label("This server needs a key")).to_be_hidden()
                 page.goto(f"{address}/desk/?book=robots&view={view}")

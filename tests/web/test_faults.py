@@ -246,11 +246,11 @@ def test_a_key_is_asked_for_and_used(browser: Browser, home: Path) -> None:
         page.locator(".wordmark").press("/")
         expect(page.locator("dialog[open]")).to_have_count(0)
         box.fill("wrong")
-        page.get_by_role("button", name="Use it").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.get_by_role("alert")).to_contain_text("The key was not accepted.")
 
         box.fill(key)
-        page.get_by_role("button", name="Use it").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.locator(".title-page h1")).to_have_text("Physical AI & Humanoid Robotics")
         expect(box).to_be_hidden()
         ask(page, ANSWERED)
@@ -269,6 +269,6 @@ def test_a_question_survives_a_missing_key(page: Page, complaints: Complaints) -
 
     page.unroute("**/chat/stream")
     page.get_by_label("This server needs a key").fill("k")
-    page.get_by_role("button", name="Use it").click()
+    page.get_by_role("button", name="Continue").click()
 
     expect(question_box(page)).to_have_value(ANSWERED)

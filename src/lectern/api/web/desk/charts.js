@@ -7,7 +7,9 @@ import { count, table } from "./parts.js";
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 100;
 const SHORTEST = 7; // days; those before the first question are left out
-const DAY = 10; // the width of a day, of which a fifth is the gap
+const DAY = 10; // the width of a day in the drawing, of which a fifth is the gap
+const DAY_WIDTH = 2.5; // rem on the page, at most
+const NARROWEST = 24; // rem
 
 /**
  * @param {string} tag
@@ -54,8 +56,9 @@ export function dayChart(all) {
     ];
   });
   const label = t("desk.insights.chart");
+  const width = `${Math.max(NARROWEST, days.length * DAY_WIDTH)}rem`;
   const svg = shape("svg", { viewBox: `0 0 ${days.length * DAY} ${HEIGHT}`, preserveAspectRatio: "none", class: "day-chart", role: "img", "aria-label": label }, ...bars);
-  return node(
+  const chart = node(
     "figure",
     { class: "chart" },
     node("div", { class: "chart-top", "aria-hidden": "true" }, node("span", {}, t("desk.insights.most", { count: most, number: count(most) })), legend()),
@@ -63,6 +66,8 @@ export function dayChart(all) {
     node("div", { class: "chart-axis", "aria-hidden": "true" }, node("span", {}, dateOf(days[0].day)), node("span", {}, dateOf(days[days.length - 1].day))),
     dayTable(days),
   );
+  chart.style.setProperty("max-width", width); // a few days make no wide columns
+  return chart;
 }
 
 function legend() {

@@ -88,7 +88,10 @@ export function remark(text) {
 export function failure(error, right) {
   const status = error instanceof Problem ? error.status : 0;
   if (status === 403) return forbidden(right);
-  if (status === 401) dispatchEvent(new CustomEvent(KEY_NEEDED, { detail: error }));
+  if (status === 401) {
+    dispatchEvent(new CustomEvent(KEY_NEEDED, { detail: error })); // whose form says it
+    return node("div");
+  }
   return node("p", { class: "failure", role: "alert" }, problemWords(error));
 }
 

@@ -4,6 +4,7 @@ import { Composer } from "../shared/composer.js";
 import { byId, icon, iconButton, node } from "../shared/dom.js";
 import { t } from "../shared/strings.js";
 import { describeFilters, filterForm, hasFilters } from "./filters.js";
+import { currentBook } from "./library.js";
 
 export class PageComposer extends Composer {
   /**
@@ -21,7 +22,7 @@ export class PageComposer extends Composer {
    * @param {Record<string, any>} filters
    */
   show(busy, filters) {
-    this.parts.form.hidden = false;
+    this.parts.form.hidden = !currentBook();
     this.showBusy(busy);
     byId("filters").hidden = !hasFilters();
     const words = describeFilters(filters);

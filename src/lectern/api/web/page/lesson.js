@@ -15,6 +15,7 @@ export class LessonView {
     this.pane = byId("lesson");
     /** @type {any} the lesson that is shown */
     this.lesson = null;
+    this.book = "";
     this.body = node("div", { class: "prose lesson-body", "data-askable": true });
     this.pane.addEventListener("click", (/** @type {MouseEvent} */ event) => this.#follow(event));
   }
@@ -29,6 +30,7 @@ export class LessonView {
       this.leave();
       return;
     }
+    this.book = book;
     document.body.classList.add("reading");
     this.pane.hidden = false;
     if (this.lesson?.parent_doc_id !== place.lesson && !(await this.#load(place.lesson || "", book))) return;
@@ -114,8 +116,15 @@ export class LessonView {
 
   /** @param {unknown} error */
   #drawError(error) {
-    const close = node("button", { type: "button", class: "text-button", onclick: () => this.close() }, t("lesson.back"));
-    this.pane.replaceChildren(node("div", { class: "lesson-page" }, node("p", { class: "remark problem", role: "alert" }, `${t("lesson.failed")} ${problemWords(error)}`), close));
+    const retry = node("button", { type: "button", class: "button", onclick: () => this.retry() }, t("turn.retry"));
+    const close = node("button", { type: "button", class: "text-button", onclick: () => this.close() }, t("lesson.close"));
+    const words = node("p", { class: "remark problem", role: "alert" }, `${t("lesson.failed")} ${problemWords(error)}`);
+    this.pane.replaceChildren(node("div", { class: "lesson-page" }, words, node("p", { class: "choices" }, retry, close)));
+  }
+
+  /** Shows the lesson that could not be opened before. */
+  retry() {
+    if (here().lesson && !this.lesson) this.show(here(), this.book);
   }
 
   /** @param {any} target */

@@ -87,8 +87,14 @@ async function render() {
     if (first) performance.mark("interactive"); // for those who measure
     await lesson.show(place, bookId());
   } catch (error) {
-    showFailure(error, () => restart());
+    fail(error);
   }
+}
+
+/** @param {unknown} error */
+function fail(error) {
+  if (!started) showUnknownBook(byId("title-page"));
+  showFailure(error, () => restart(), { isEmpty: !started });
 }
 
 /**
@@ -126,8 +132,7 @@ async function restart() {
     await render();
     if (last && !last.reply) composer.edit(last.question); // it was not answered yet
   } catch (error) {
-    if (!started) showUnknownBook(byId("title-page"));
-    showFailure(error, () => restart());
+    fail(error);
   }
 }
 
@@ -160,7 +165,7 @@ function prepareButtons() {
 await useLanguage(likelyLanguage());
 prepareTheme();
 prepareButtons();
-showConnection(() => started || restart());
+showConnection(() => (started ? lesson.retry() : restart()));
 offerQuestions((words) => {
   if (isNarrow()) lesson.close();
   composer.about(words);

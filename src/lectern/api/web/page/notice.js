@@ -25,20 +25,25 @@ export function showConnection(onBack) {
 /**
  * Says what went wrong outside of a turn; asks for a key if that is what is missing.
  * @param {unknown} error
- * @param {() => void} onKey called when there is a key to try
+ * @param {() => void} again called when there is a key to try
+ * @param {{isEmpty?: boolean}} [options] whether the page shows nothing yet: then another attempt is offered
  */
-export function showFailure(error, onKey) {
-  if (error instanceof Problem && error.status === 401) {
-    askForKey(onKey);
-    return;
-  }
-  if (error instanceof Problem) showNotice(problemWords(error)); // the connection has its own notice
+export function showFailure(error, again, { isEmpty = false } = {}) {
+  if (error instanceof Problem && error.status === 401) askForKey(again);
+  else if (error instanceof Problem) showNotice(problemWords(error), isEmpty ? again : undefined); // the connection has its own notice
 }
 
-/** @param {string} words */
-export function showNotice(words) {
+/**
+ * @param {string} words
+ * @param {() => void} [again]
+ */
+export function showNotice(words, again) {
   const notice = byId("notice");
-  const close = node("button", { type: "button", class: "text-button", onclick: () => (notice.hidden = true) }, t("notice.close"));
+  const onclick = () => {
+    notice.hidden = true;
+    again?.();
+  };
+  const close = node("button", { type: "button", class: "text-button", onclick }, t(again ? "turn.retry" : "notice.close"));
   notice.className = "notice";
   notice.hidden = false;
   notice.replaceChildren(node("span", {}, words), close);
