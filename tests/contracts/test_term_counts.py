@@ -17,7 +17,6 @@ from lectern.domain.books import BookEntry, Manifest
 from lectern.domain.chunks import Change
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
 from lectern.ports.index import TermCounts
-from lectern.store import lexicons as module
 from lectern.store.database import open_database
 from lectern.store.ledger import SqlLedger
 from lectern.store.tables import books, lessons, lexicons, term_counts
@@ -111,7 +110,7 @@ async def test_the_counts_are_the_sum_of_the_lessons(engine: AsyncEngine) -> Non
         async with engine.connect() as connection:
             rows = (await connection.execute(select(func.count()).select_from(term_counts))).scalar()
             assert rows == len(expected)
-            assert not await module.faults(connection, ("book", COLLECTION))
+        assert await ledger.term_counts("book", COLLECTION) == dict(expected)
 
 
 async def test_two_collections_of_a_book_count_apart(engine: AsyncEngine) -> None:
@@ -209,8 +208,7 @@ async def test_a_ledger_that_forgot_to_count_would_be_noticed(engine: AsyncEngin
     await ledger.settle(work(1, lesson(1, {1: 3})))
     async with engine.begin() as connection:
         await connection.execute(update(term_counts).values(chunks=2))
-    async with engine.connect() as connection:
-        assert await module.faults(connection, ("book", COLLECTION))
+    assert await ledger.term_counts("book", COLLECTION) is None
 
 
 async def test_the_list_of_books_is_cached_until_another_process_changes_it(

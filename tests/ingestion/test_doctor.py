@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from lectern.domain.chunks import Change, IndexedChunk
-from lectern.domain.scope import ChunkFilter
+from lectern.domain.scope import ChunkFilter, SearchQuery
 from lectern.ingestion.doctor import examine
 from lectern.ingestion.ingest import IngestDeps
+from lectern.retrieval.search import HybridSearch
 from tests.books import Author
-from tests.ingest_parts import agreement, content, open_ingest_parts, run
+from tests.ingest_parts import agreement, content, counts_are_right, open_ingest_parts, run
 from tests.making import chunk, indexed, place
 
 
@@ -70,6 +72,56 @@ async def test_lost_changed_and_unknown_chunks_are_found_and_mended(tmp_path: Pa
         assert await kinds(ingest_deps) == []
         assert await content(ingest_deps) == before
         await agreement(ingest_deps)
+
+
+@pytest.mark.parametrize("server", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "UPDATE term_counts SET chunks = chunks + 1",
+        "UPDATE lexicons SET chunks = 1",
+        "UPDATE lexicons SET epoch = epoch - 1",
+        "UPDATE lessons SET terms = NULL",
+    ],
+)
+async def test_wrong_term_counts_are_found_and_counted_again(tmp_path: Path, fault: str, server: bool) -> None:
+    """Whatever of them was changed or lost; afterwards they are those of a fresh ingest."""
+    author = Author(tmp_path / "book", 2)
+    async with open_ingest_parts(tmp_path / "home", server=server) as ingest_deps:
+        await run(ingest_deps, author.folder)
+        before = await counts_are_right(ingest_deps)
+        async with ingest_deps.ledger._engine.begin() as connection:
+            await connection.execute(text(fault))
+
+        assert await kinds(ingest_deps) == ["term counts"]
+        assert await kinds(ingest_deps, mend=True) == ["term counts"]
+        assert await kinds(ingest_deps) == []
+        assert await counts_are_right(ingest_deps) == before
+
+
+@pytest.mark.parametrize("server", [False, True])
+async def test_a_book_of_an_older_version_is_counted_by_its_first_search(tmp_path: Path, server: bool) -> None:
+    """A migrated database has no counts. The search counts the chunks that the index holds and ranks by them; nothing
+    is embedded for it, and later changes go on from there."""
+    author = Author(tmp_path / "book", 5)
+    query = SearchQuery(text="the robot and its sensors")
+    async with open_ingest_parts(tmp_path / "home", server=server) as ingest_deps:
+        await run(ingest_deps, author.folder)
+        search = HybridSearch(ingest_deps.collections, ingest_deps.ledger)
+        expected, before = await search(query), await counts_are_right(ingest_deps)
+        async with ingest_deps.ledger._engine.begin() as connection:
+            await connection.execute(text("DELETE FROM lexicons"))
+            await connection.execute(text("UPDATE lessons SET terms = NULL"))
+        ingest_deps.ledger._book_list.forget()
+        ingest_deps.collections.current.embedder.sent.clear()
+
+        findings = await search(query)
+        assert findings.hits == expected.hits
+        assert await counts_are_right(ingest_deps) == before
+        assert ingest_deps.collections.current.embedder.sent == []  # no passage
+        author.edit()
+        await run(ingest_deps, author.folder)
+        await counts_are_right(ingest_deps)
 
 
 async def test_a_book_the_ledger_does_not_know_is_taken_out(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ Kind = Literal[
     "orphan chunks",
     "outdated points",
     "damaged lesson",
+    "term counts",
     "stuck change",
     "lost collection",
     "unknown book",
@@ -127,7 +128,10 @@ class _Examination:
             return
         if not stuck:  # while a change is unfinished, both versions may be needed
             await self._remnants(index)
+        before = len(self.findings)
         await self._lessons(index, stuck)
+        if all(finding.mended for finding in self.findings[before:]):  # damaged lessons have other terms
+            await self._terms(index)
         if self.mend and (entry := await self.deps.ledger.book(self.book_id)):
             await verify(self.deps.ledger, self.deps.collections, entry)
 
@@ -189,6 +193,21 @@ class _Examination:
         for record in damaged:
             detail = f"{record.source_file}: {failure}" if failure else record.source_file
             self.note("damaged lesson", detail, mended=mended)
+
+    async def _terms(self, index: ChunkIndex) -> None:
+        """Compare the term counts, which words are weighed by, with the book's chunks."""
+        records = await self.deps.ledger.records(self.book_id, index.collection)
+        known_ids = {chunk_id for record in records.values() for chunk_id in record.chunk_ids}
+        where, language = ChunkFilter(book_id=self.book_id), self.entry.manifest.language
+        stored_chunks = await index.read(lambda view: view.chunks(where))
+        chunks = [stored.chunk for stored in stored_chunks if stored.chunk.id in known_ids]
+        counts = await asyncio.to_thread(index.count_terms, chunks, language)
+        if counts == await self.deps.ledger.term_counts(self.book_id, index.collection):
+            return
+        if self.mend:
+            by_chunk = ((chunk.id, list(index.count_terms([chunk], language))) for chunk in chunks)
+            await self.deps.ledger.recount_terms(self.book_id, index.collection, by_chunk)
+        self.note("term counts", "in how many chunks a term occurs is not as it was counted", mended=self.mend)
 
     async def _read_again(self, files: set[str], stuck: Sequence[Unsettled]) -> str | None:
         """Ingest the book as if these files, and those of the stuck changes, had been edited. Returns the reason if

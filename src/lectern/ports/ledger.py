@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from lectern.domain.books import BookEntry
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
+from lectern.ports.index import CountedChunk
 
 
 class Ledger(Protocol):
@@ -50,6 +51,12 @@ class Ledger(Protocol):
 
     async def forget(self, number: int) -> None:
         """Delete an intent that is settled or given up."""
+
+    async def term_counts(self, book_id: str, collection: str) -> dict[int, int] | None:
+        """In how many chunks of the book each term occurs; None if that is not known of its present state."""
+
+    async def recount_terms(self, book_id: str, collection: str, chunks: Iterable[CountedChunk]) -> None:
+        """Count the book's terms anew, from all of its chunks. The caller holds the lock of the book."""
 
     async def unsettled(self) -> list[Unsettled]:
         """What a killed process left unfinished, oldest first."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,11 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from lectern.domain.books import BookEntry, LessonPlace
 from lectern.domain.failpoints import reached
 from lectern.domain.jobs import IngestionRecord, Intent, Unsettled
+from lectern.ports.index import CountedChunk
 from lectern.store import bodies
 from lectern.store.book_list import MAX_VARIABLES, BookList, reading_row
 from lectern.store.database import reading, transaction
 from lectern.store.generations import SqlGenerations
-from lectern.store.lexicons import Exchange, terms_to_bytes
+from lectern.store.lexicons import Exchange, read_counts, terms_to_bytes
 from lectern.store.locks import Fence, no_fence
 from lectern.store.tables import books, intents, lessons, lexicons
 
@@ -180,6 +181,19 @@ class SqlLedger:
         async with transaction(self._engine) as connection:
             await connection.execute(delete(intents).where(intents.c.number == number))
         reached("ledger.forgotten")
+
+    async def term_counts(self, book_id: str, collection: str) -> dict[int, int] | None:
+        """In how many chunks of the book each term occurs; None if that is not known of its present state."""
+        async with reading(self._engine) as connection:
+            return await read_counts(connection, (book_id, collection))
+
+    async def recount_terms(self, book_id: str, collection: str, chunks: Iterable[CountedChunk]) -> None:
+        """Count the book's terms anew, from all of its chunks. The caller holds the lock of the book."""
+        generations = self.generations(collection)
+        try:
+            await generations.recount(book_id, await generations.epoch(book_id), chunks)
+        finally:
+            self._book_list.forget()  # counts that were read before are old
 
     async def unsettled(self) -> list[Unsettled]:
         """What a killed process left unfinished, oldest first; without intents if they cannot be read."""

@@ -171,20 +171,20 @@ def _sum_up(chunks: Iterable[CountedChunk], files: Mapping[ChunkId, str]) -> tup
     return total, shares
 
 
-async def faults(connection: AsyncConnection, place: Place) -> bool:
-    """Whether a lexicon differs from the sum of the lessons' own counts, or is not of the book's epoch."""
+async def read_counts(connection: AsyncConnection, place: Place) -> dict[int, int] | None:
+    """All counts of a lexicon; None if it is not of the book's epoch, or not the sum of the lessons' own counts."""
     lexicon = await read_lexicon(connection, place)
     in_collection = (lessons.c.book_id == place[0]) & (lessons.c.collection == place[1])
     rows = (await connection.execute(select(lessons.c.terms, lessons.c.chunk_count).where(in_collection))).all()
     epoch = (await connection.execute(select(books.c.epoch).where(books.c.book_id == place[0]))).scalar()
     if lexicon is None or lexicon.epoch != epoch or any(row.terms is None for row in rows):
-        return True
+        return None
     total = Counter[int]()
     for row in rows:
         total.update(terms_from_bytes(row.terms))
     stored = select(term_counts.c.term, term_counts.c.chunks).where(term_counts.c.lexicon == lexicon.number)
     counts = {row.term: row.chunks for row in await connection.execute(stored)}
-    return counts != dict(total) or lexicon.chunks != sum(row.chunk_count for row in rows)
+    return counts if counts == dict(total) and lexicon.chunks == sum(row.chunk_count for row in rows) else None
 
 
 async def _create(connection: AsyncConnection, place: Place, epoch: int) -> Lexicon:
