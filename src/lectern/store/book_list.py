@@ -25,6 +25,7 @@ MAX_VARIABLES = 500  # SQLite limits the variables of one statement
 class _Known(NamedTuple):
     row: tuple[Any, ...]  # as the database has it
     entry: BookEntry
+    modules: tuple[str, ...]
 
 
 class BookList:
@@ -58,6 +59,11 @@ class BookList:
         """The books as they were last read, if no change has been noticed since."""
         return self._entries if self._current and self._entries is not None else await self.now()
 
+    async def modules(self, book_id: str) -> tuple[str, ...]:
+        """The modules of a book, by name, as they were last read."""
+        await self.known()
+        return self._known[book_id].modules if book_id in self._known else ()
+
     def are_current(self, entries: tuple[BookEntry, ...]) -> bool:
         """Whether these are the books that were last read, and no change has been noticed since."""
         return self._current and entries is self._entries
@@ -76,21 +82,29 @@ class BookList:
         """Every book; what is known of books whose row is the same is used again."""
         rows = (await connection.execute(select(books).order_by(books.c.book_id))).all()
         changed = [row for row in rows if row.book_id not in self._known or self._known[row.book_id].row != tuple(row)]
-        totals = await _totals(connection, [row.book_id for row in changed]) if changed else {}
-        read = {
-            row.book_id: _Known(tuple(row), _entry(row, totals.get((row.book_id, row.collection_name), 0)))
-            for row in changed
-        }
+        chunks = await _chunk_counts(connection, [row.book_id for row in changed]) if changed else {}
+        read = {row.book_id: _book(row, chunks.get(row.book_id, {})) for row in changed}
         return {row.book_id: read.get(row.book_id) or self._known[row.book_id] for row in rows}
 
 
-async def _totals(connection: AsyncConnection, book_ids: Sequence[str]) -> dict[tuple[str, str], int]:
-    """How many chunks the collections have of these books."""
-    total = func.sum(lessons.c.chunk_count).label("total")
-    query = select(lessons.c.book_id, lessons.c.collection, total).group_by(lessons.c.book_id, lessons.c.collection)
+ChunkCounts = dict[tuple[str, str], int]  # by collection and module
+
+
+async def _chunk_counts(connection: AsyncConnection, book_ids: Sequence[str]) -> dict[str, ChunkCounts]:
+    """How many chunks the collections have of these books, by module."""
+    place = (lessons.c.book_id, lessons.c.collection, lessons.c.module)
+    query = select(*place, func.sum(lessons.c.chunk_count).label("total")).group_by(*place)
     if len(book_ids) <= MAX_VARIABLES:
         query = query.where(lessons.c.book_id.in_(book_ids))
-    return {(row.book_id, row.collection): int(row.total) for row in await connection.execute(query)}
+    counts: dict[str, ChunkCounts] = {}
+    for row in await connection.execute(query):
+        counts.setdefault(row.book_id, {})[row.collection, row.module] = int(row.total)
+    return counts
+
+
+def _book(row: Row[Any], chunks: ChunkCounts) -> _Known:
+    total = sum(count for (collection, _), count in chunks.items() if collection == row.collection_name)
+    return _Known(tuple(row), _entry(row, total), tuple(sorted({module for _, module in chunks})))
 
 
 @contextmanager

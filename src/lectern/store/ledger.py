@@ -33,7 +33,6 @@ class SqlLedger:
         self._engine = engine
         self._fence = fence  # every change of a book checks in its transaction that its lock is still held
         self._book_list = book_list or BookList(engine)
-        self._modules: dict[str, tuple[BookEntry, tuple[str, ...]]] = {}  # by book, as long as its entry is the same
 
     def fenced(self, fence: Fence) -> SqlLedger:
         """This ledger, with the same cache, for work that must hold a book's lock."""
@@ -120,21 +119,12 @@ class SqlLedger:
             .where(lessons.c.url.in_(urls))
             .order_by(lessons.c.book_id, lessons.c.source_file)
         )
-        async with self._engine.connect() as connection:
+        async with reading(self._engine) as connection:
             return tuple((row.book_id, row.parent_doc_id) for row in await connection.execute(query))
 
     async def modules(self, book_id: str) -> tuple[str, ...]:
         """The book's modules, by name."""
-        entry = next((entry for entry in await self.known_books() if entry.manifest.book_id == book_id), None)
-        entry_then, modules = self._modules.get(book_id, (None, ()))
-        if entry is not None and entry is entry_then:
-            return modules
-        query = select(lessons.c.module).where(lessons.c.book_id == book_id).distinct().order_by(lessons.c.module)
-        async with reading(self._engine) as connection:
-            modules = tuple((await connection.execute(query)).scalars())
-        if entry is not None:
-            self._modules[book_id] = entry, modules
-        return modules
+        return await self._book_list.modules(book_id)
 
     async def intend(self, book_id: str, collection: str, planned: Sequence[Intent]) -> int:
         """Write down what is about to happen; returns the number to settle it with, which is also its generation."""
