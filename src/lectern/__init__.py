@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lectern.answering import views
+    from lectern.app.agent_config import AgentConfig
     from lectern.app.client import RemoteLectern, connect
     from lectern.app.lectern import Lectern
     from lectern.app.open import open_lectern
@@ -69,8 +70,10 @@ if TYPE_CHECKING:
     )
     from lectern.domain.scope import Scope
     from lectern.domain.threads import Message
+    from lectern.schemas.tool_response import RETRIEVAL_TOOL
 
 _MODULE_OF = {
+    "lectern.app.agent_config": "AgentConfig",
     "lectern.app.client": "RemoteLectern connect",
     "lectern.app.lectern": "Lectern",
     "lectern.app.open": "open_lectern",
@@ -90,6 +93,7 @@ _MODULE_OF = {
     ),
     "lectern.domain.scope": "Scope",
     "lectern.domain.threads": "Message",
+    "lectern.schemas.tool_response": "RETRIEVAL_TOOL",
 }
 _HOMES = {name: module for module, names in _MODULE_OF.items() for name in names.split()}
 

@@ -15,12 +15,13 @@ ask book book_details books calibrate doctor ingest ingesting insights jobs less
 threads
 """  # in this order
 EXPORTS = """
-Answer BadInput BadManifest BookNotFound Busy Cancelled Citation ConfidenceMetrics ConfigError Conflict Conversation
-Delta Entered EvidenceFound Exchange Findings Finished Forbidden Hit InUse IndexDamaged IndexMismatch IngestionJob
-JobCancelled JobFailed Judged Lectern LecternError LessonsIndexed Message ModelDamaged Overloaded Planned
-ProviderError ProviderRefused ProviderTimeout RateLimited Refusal RemoteLectern Replied Reply ReplyEvent Scope
-Settings SourceError Statement StoreUnavailable TooMany Unauthorised UnknownBook UnknownJob UnknownLesson
-UnknownThread Working WrongBook __version__ connect execute_retrieval_tool open_lectern retrieve_documentation views
+AgentConfig Answer BadInput BadManifest BookNotFound Busy Cancelled Citation ConfidenceMetrics ConfigError Conflict
+Conversation Delta Entered EvidenceFound Exchange Findings Finished Forbidden Hit InUse IndexDamaged IndexMismatch
+IngestionJob JobCancelled JobFailed Judged Lectern LecternError LessonsIndexed Message ModelDamaged Overloaded
+Planned ProviderError ProviderRefused ProviderTimeout RETRIEVAL_TOOL RateLimited Refusal RemoteLectern Replied Reply
+ReplyEvent Scope Settings SourceError Statement StoreUnavailable TooMany Unauthorised UnknownBook UnknownJob
+UnknownLesson UnknownThread Working WrongBook connect execute_retrieval_tool open_lectern retrieve_documentation
+views __version__
 """
 
 

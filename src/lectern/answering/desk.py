@@ -20,12 +20,11 @@ from lectern.domain.evidence import Findings, Hit
 from lectern.domain.outline import Outline
 from lectern.domain.replies import LookUp, ToolUse
 from lectern.domain.scope import ChunkFilter, ResolvedScope, Scope, SearchQuery
-from lectern.schemas.tool_response import TOOL_NAME, error_response, tool_response
+from lectern.schemas.tool_response import TOOL_LIMIT, TOOL_NAME, error_response, tool_response
 from lectern.text.strings import Strings
 
 T = TypeVar("T")
 
-TOOL_LIMIT = 20  # passages that a model may ask for at once
 LESSON_LIMIT = 40  # passages of a lesson that a model is given; the rest it can search for
 
 

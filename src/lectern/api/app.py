@@ -30,6 +30,7 @@ from lectern.api.routes import (
     pages,
     readers,
     threads,
+    tools,
 )
 from lectern.api.slow_clients import BodyTimeout
 from lectern.api.sse import Streams
@@ -40,7 +41,7 @@ from lectern.domain.dependencies import watch
 
 WEB = Path(__file__).parent / "web"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
-MODULES = (chat, threads, books, pages, ingestions, maintenance, readers, caller, health, metrics, local)
+MODULES = (chat, threads, books, tools, pages, ingestions, maintenance, readers, caller, health, metrics, local)
 ROUTERS = tuple(module.router for module in MODULES)
 MAX_BODY_BYTES = 64 * 1024  # a question has at most 1,000 characters
 

@@ -324,10 +324,14 @@ def _endpoint(settings: Settings, stack: AsyncExitStack) -> Endpoint:
     return Endpoint(client=openai_client, model=openai_model(settings), api=api, settings=model_settings)
 
 
-def _prompts(settings: Settings) -> Prompts:
+def instructions_of(settings: Settings) -> str:
+    """The instructions for answers, with the texts of the operator's files."""
     style = _text_of("LECTERN_STYLE", settings.style) or STYLE
-    extra = _text_of("LECTERN_INSTRUCTIONS", settings.instructions)
-    return Prompts(answering=answering_instructions(style, extra), rewriting=REWRITING, summarising=SUMMARISING)
+    return answering_instructions(style, _text_of("LECTERN_INSTRUCTIONS", settings.instructions))
+
+
+def _prompts(settings: Settings) -> Prompts:
+    return Prompts(answering=instructions_of(settings), rewriting=REWRITING, summarising=SUMMARISING)
 
 
 def _text_of(variable: str, file: Path | None) -> str:

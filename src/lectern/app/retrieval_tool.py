@@ -6,12 +6,11 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from lectern.answering.desk import TOOL_LIMIT
 from lectern.app.open import open_lectern
 from lectern.domain.errors import BadInput, LecternError
 from lectern.domain.evidence import Findings
 from lectern.domain.replies import check_question
-from lectern.schemas.tool_response import error_response, tool_response
+from lectern.schemas.tool_response import TOOL_LIMIT, error_response, tool_response
 
 
 class Searcher(Protocol):

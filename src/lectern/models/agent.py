@@ -40,7 +40,7 @@ from lectern.models.model_judge import EndpointJudge, ModelOf
 from lectern.models.provider_errors import UNREADABLE, unreadable_answer
 from lectern.models.thoughts import ThoughtFilter, without_thoughts
 from lectern.ports.answering import Assignment, Cut, Desk, Usage
-from lectern.schemas.tool_response import TOOL_NAME, error_response
+from lectern.schemas.tool_response import RETRIEVAL_TOOL, TOOL_NAME, TOOL_PARAMETERS, error_response
 
 set_tracing_disabled(True)
 
@@ -294,33 +294,11 @@ def _recorded(name: str, invoke: Invoke) -> Invoke:
     return run
 
 
-_QUERY = {"type": "string", "description": "The question or topic to search for in the documentation"}
-_TOP_K = {
-    "type": "integer",
-    "description": "Number of most relevant chunks to retrieve (default: 5)",
-    "default": 5,
-    "minimum": 1,
-    "maximum": 20,
-}
-_THRESHOLD = {
-    "type": "number",
-    "description": "Minimum similarity score for results (0.0-1.0, default: 0.0)",
-    "default": 0.0,
-    "minimum": 0,
-    "maximum": 1,
-}
 TOOLS = (
     FunctionTool(
         name=TOOL_NAME,
-        description=(
-            "Search the book documentation for relevant information based on a question or topic. "
-            "Returns chunks of text from the book with metadata about their source."
-        ),
-        params_json_schema={
-            "type": "object",
-            "properties": {"query": _QUERY, "top_k": _TOP_K, "similarity_threshold": _THRESHOLD},
-            "required": ["query"],
-        },
+        description=RETRIEVAL_TOOL["function"]["description"],
+        params_json_schema=TOOL_PARAMETERS,
         on_invoke_tool=_recorded(TOOL_NAME, _retrieve),
         strict_json_schema=False,
     ),
