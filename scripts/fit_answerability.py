@@ -7,15 +7,14 @@ folder for each of these. A reply is right if it has most of the answer's words 
 questions of six manuals agreed in 168 of them); what is quoted for a near miss is wrong. Nothing is random.
 
 Logistic regression with a ridge. Near misses count half: nobody knows how often readers ask what a book does not say.
-The log-odds are then stretched so that a reply that is right with a probability of KEPT has the confidence KEPT (the
-level `high` means what it says), and one at CUT the lowest confidence that is answered.
+A level begins where a reply is right with the probability in LEVELS, by the answer's words. Before it writes, each book
+is left out in turn, and it prints what comes of its questions.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -28,11 +27,19 @@ from reader_questions import RIGHT_SHARE, by_manual, share_of
 
 from lectern import Settings, open_lectern
 from lectern.answering.offline.writer import OfflineWriter
-from lectern.confidence.answerability import MAX_PASSAGES, WEIGHTS, Answerability, Signals, passage_of
-from lectern.domain.evidence import HIGH, LOW
+from lectern.confidence.answerability import (
+    MAX_PASSAGES,
+    WEIGHTS,
+    Answerability,
+    Signals,
+    passage_of,
+    probability,
+)
+from lectern.confidence.signals import CONFIDENCE_HITS
+from lectern.domain.scope import Scope, SearchQuery
 from lectern.models.local.answer_locator import LocalAnswerLocator
 
-CUT, KEPT = 0.33, HIGH
+LEVELS = {"low": 0.40, "medium": 0.72, "high": 0.85}
 NEAR_WEIGHT, RIDGE, STEPS = 0.5, 1.0, 60
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -66,13 +73,17 @@ async def rows_of(book: str, folder: Path, questions: list[Asked]) -> list[Row]:
         async with open_lectern(Settings(home=Path(home))) as lectern:
             await lectern.ingest(folder, book="fitted")
             for question in questions:
-                hits = (await lectern.search(question.text, book="fitted", limit=MAX_PASSAGES)).hits
+                query = SearchQuery(
+                    text=question.text, scope=Scope(book_id="fitted"), limit=CONFIDENCE_HITS, find_absent=True
+                )
+                findings = await lectern.app.search(query)
+                hits = findings.hits
                 if not hits:
                     continue
-                passages = [passage_of(number, hit) for number, hit in enumerate(hits, start=1)]
+                passages = [passage_of(number, hit) for number, hit in enumerate(hits[:MAX_PASSAGES], start=1)]
                 reply = await writer.write(question.text, passages)
                 is_right = share_of(question.answer, reply) >= RIGHT_SHARE
-                signals = await answerability.signals(question.text, hits)
+                signals = await answerability.signals(question.text, hits, len(findings.absent))
                 rows.append(Row(book, signals, is_right and question.answerable, question.answerable))
     print(f"{book}: {len(rows)} questions, {sum(row.is_right for row in rows)} right", flush=True)
     return rows
@@ -91,14 +102,24 @@ def fit(rows: list[Row]) -> dict[str, float]:
         gradient = values.T @ (say * (right - chance)) - ridge @ coefficients
         curvature = (values * (say * chance * (1 - chance))[:, None]).T @ values + ridge
         coefficients = coefficients + np.linalg.solve(curvature, gradient)
-    slope = (_log_odds(KEPT) - _log_odds(LOW)) / (_log_odds(KEPT) - _log_odds(CUT))
-    coefficients = slope * coefficients
-    coefficients[0] += _log_odds(KEPT) * (1 - slope)
     return dict(zip(("intercept", *names), (round(float(value), 4) for value in coefficients), strict=True))
 
 
-def _log_odds(chance: float) -> float:
-    return math.log(chance / (1 - chance))
+def figures(rows: list[Row]) -> list[str]:
+    """For each level the replies to questions of books that were left out, and how many were right."""
+    chances = np.zeros(len(rows))
+    for book in dict.fromkeys(row.book for row in rows):
+        weights = fit([row for row in rows if row.book != book])
+        for at, row in enumerate(rows):
+            if row.book == book:
+                chances[at] = probability(row.signals, weights)
+    lines, edges = list[str](), {"refused": 0.0, **LEVELS, "": 1.01}
+    for level, first, last in zip(edges, edges.values(), list(edges.values())[1:], strict=False):
+        inside = [row for row, chance in zip(rows, chances, strict=True) if first <= chance < last]
+        covered = [row for row in inside if row.answerable]
+        right = sum(row.is_right for row in covered)
+        lines.append(f"{level}: {right} right of {len(covered)} covered, {len(inside) - len(covered)} near misses")
+    return lines
 
 
 def main() -> None:
@@ -111,6 +132,7 @@ def main() -> None:
     for manual, asked in by_manual("fitted", manuals).items():
         plain = [Asked(q.text, q.answerable, q.answer) for q in asked]
         rows += asyncio.run(rows_of(manual, manuals / manual, plain))
+    print("\n".join(figures(rows)))
     content = {
         "fitted_on": {
             "questions": len(rows),
@@ -118,9 +140,8 @@ def main() -> None:
             "near_misses": sum(not row.answerable for row in rows),
             "weight_of_near_misses": NEAR_WEIGHT,
             "ridge": RIDGE,
-            "cut": {"probability": CUT, "confidence": LOW},
-            "kept": {"probability": KEPT, "confidence": HIGH},
         },
+        "levels": LEVELS,
         "weights": fit(rows),
     }
     WEIGHTS.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -23,10 +23,11 @@ class ReaderQuestion:
 
 
 def by_manual(part: str, manuals: Path) -> dict[str, list[ReaderQuestion]]:
-    """The questions of a part, `fitted` or `reported`, by the manual's name. Follow-ups are left out."""
+    """The questions of a part, `fitted` or `reported`, by the manual's name. Follow-ups and questions about the book
+    itself are left out: these are answered without a search."""
     questions: dict[str, list[ReaderQuestion]] = {}
     for line in map(json.loads, FILE.read_text(encoding="utf-8").splitlines()):
-        if line["part"] != part or "history" in line:
+        if line["part"] != part or "history" in line or line["kind"] == "book":
             continue
         answer = ""
         if line["answerable"]:

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from lectern.confidence.answerability import (
     MAX_PARTS,
-    MAX_PASSAGES,
     WEIGHTS,
     Answerability,
     asks,
+    confidence_of,
+    fitted_levels,
     fitted_weights,
     probability,
     questions_in,
 )
 from lectern.confidence.policies import level_of
-from lectern.domain.evidence import ConfidenceMetrics, Hit
+from lectern.confidence.signals import CONFIDENCE_HITS
+from lectern.domain.evidence import HIGH, LOW, MEDIUM, ConfidenceMetrics, Hit
 from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.ports.answering import Pieces
 from tests.making import chunk, hit
@@ -160,12 +162,12 @@ def test_questions_are_told_from_subjects(text: str, expected: bool) -> None:
 
 
 async def test_the_number_of_passages_does_not_move_it() -> None:
-    """Confidence is the same whatever a reader asks for: eight passages are looked at, the best of the ranking."""
+    """Confidence is the same whatever a reader asks for: ten are looked at, the best of the ranking."""
     many = [hit(chunk(f"{TEXT} Remark {number}."), rank=number) for number in range(1, 12)]
     locator = LocalAnswerLocator()
 
     assert await look("Who made it?", locator, hits=many) == await look(
-        "Who made it?", locator, hits=many[:MAX_PASSAGES]
+        "Who made it?", locator, hits=many[:CONFIDENCE_HITS]
     )
 
 
@@ -178,14 +180,38 @@ async def test_the_check_never_makes_surer() -> None:
 
 
 def test_the_weights_are_those_of_the_signals() -> None:
-    """Every weight speaks for an answer, none is missing, and the file says what it was fitted on."""
+    """Every weight speaks for an answer but that of absent words, none is missing, and the file says what it was fitted
+    on."""
     weights = json.loads(WEIGHTS.read_text(encoding="utf-8"))
 
-    signals = ("best", "first", "first_probability", "similarity")
+    signals = ("best", "first", "first_probability", "lead", "place", "pairs", "absent")
     assert fitted_weights().keys() == {"intercept", *signals}
-    assert all(weight > 0 for name, weight in fitted_weights().items() if name != "intercept")
+    assert all(weight > 0 for name, weight in fitted_weights().items() if name not in ("intercept", "absent"))
+    assert fitted_weights()["absent"] < 0
     assert weights["fitted_on"]["questions"] > 100
     assert probability(dict.fromkeys(signals, 0.0), {**fitted_weights(), "intercept": 0}) == 0.5
+
+
+def test_levels_begin_at_their_probabilities() -> None:
+    """The confidence grows with the probability, and each level begins where it was fitted."""
+    for level, least in (("low", LOW), ("medium", MEDIUM), ("high", HIGH)):
+        assert confidence_of(fitted_levels()[level]) == pytest.approx(least)
+    confidences = [confidence_of(percent / 100) for percent in range(101)]
+
+    assert confidences == sorted(confidences)
+    assert len(set(confidences)) == len(confidences)
+    assert 0 <= confidences[0] < LOW < HIGH < confidences[-1] <= 1
+
+
+async def test_words_that_the_book_lacks_lower_the_confidence() -> None:
+    """Each of them: what a book never names it does not explain."""
+    hits, question = [hit(chunk(TEXT))], "When does the pump start in Qatar?"
+    confidences = [
+        (await Answerability(Says(2)).adjust(question, hits, sure(), "en", absent)).confidence for absent in range(4)
+    ]
+
+    assert confidences == sorted(confidences, reverse=True)
+    assert len(set(confidences)) == len(confidences)
 
 
 async def test_a_book_of_one_page_is_none_the_worse_for_it() -> None:

@@ -222,7 +222,7 @@ class _Turn:
             return metrics.refused()
         if metrics.should_answer and self._deps.answerability is not None:
             best = [hit for hit in candidates if hit.relevance >= self._policy.floor]
-            return await self._deps.answerability.adjust(self._standalone, best, metrics, self._language)
+            return await self._deps.answerability.adjust(self._standalone, best, metrics, self._language, self._absent)
         return metrics
 
     async def _make_standalone(self) -> str:
@@ -246,7 +246,7 @@ class _Turn:
             self._standalone = self._desk.question = respelt
             findings = await self._search(limit)
         self._desk.seconds += time.perf_counter() - start
-        self._language = findings.language
+        self._language, self._absent = findings.language, len(findings.absent)
         floor = self._desk.floor or 0.0
         near = [hit for hit in findings.hits if hit.relevance >= floor]
         hits = near[: self._desk.top_k]
@@ -268,7 +268,10 @@ class _Turn:
 
     async def _search(self, limit: int) -> Findings:
         return await self._deps.library.search(
-            self._question.scope, SearchQuery(text=_searchable(self._standalone), limit=limit)
+            self._question.scope,
+            SearchQuery(
+                text=_searchable(self._standalone), limit=limit, find_absent=self._deps.answerability is not None
+            ),
         )
 
     def _matches_history_only(self, hits: list[Hit]) -> bool:

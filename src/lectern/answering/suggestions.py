@@ -71,10 +71,12 @@ async def _confident_hits(
 ) -> list[Hit]:
     """The hits in a whole book if their confidence is high or medium, so that a suggestion is worth following."""
     scope = await desk.library.resolve(Scope(book_id=book, tier=TOP_TIER))
-    findings = await desk.library.search(scope, SearchQuery(text=question.ljust(3, "?"), limit=CONFIDENCE_HITS))
+    findings = await desk.library.search(
+        scope, SearchQuery(text=question.ljust(3, "?"), limit=CONFIDENCE_HITS, find_absent=True)
+    )
     hits, book_policy = list(findings.hits), await policy(book)
     metrics = book_policy.measure(question, hits, hits[: desk.top_k])
     if metrics.should_answer and answerability is not None:
         best = [hit for hit in hits if hit.relevance >= book_policy.floor]
-        metrics = await answerability.adjust(question, best, metrics, findings.language)
+        metrics = await answerability.adjust(question, best, metrics, findings.language, len(findings.absent))
     return hits if metrics.confidence_level in ("high", "medium") else []

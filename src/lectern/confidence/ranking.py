@@ -119,7 +119,7 @@ class Shortlist:
 
     def __init__(self, question: str, candidates: Sequence[Candidate]) -> None:
         self.candidates = candidates
-        self._question_stems = content_stems(question)
+        self._question_stems = content_stems(question) or stems(question)  # `let else` has no word with content
         self._stems = [stems(candidate.excerpt.text) for candidate in candidates]
         spread = Counter(word for words in self._stems for word in words)
         self._weights = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in self._question_stems}

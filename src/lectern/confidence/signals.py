@@ -17,6 +17,7 @@ ENGLISH = "en"
 CONFIDENCE_HITS = 10  # the first hits of the hybrid ranking
 WINDOW_WORDS = 40  # two or three sentences
 SOFT_WEIGHT = 0.7  # of a word that is found in another form
+_QUESTION_WORDS = frozenset("what who why how when where which is are was do does did can it this that there".split())
 MAX_PAIR_DISTANCE = 2  # words, within which two words are a pair
 # letters that a word needs before another form of it counts
 MIN_EDITED_LETTERS, MIN_STEM_LETTERS, MIN_COMPOUND_LETTERS = 4, 5, 6
@@ -97,16 +98,14 @@ def signal_values(signals: Signals, names: Iterable[str]) -> tuple[float, ...]:
 
 
 def _wording(question: str, language: str) -> _Wording:
-    words = wording_of(question.lower())  # a question may contain only a part of `cmd_vel`
+    words = [word for word in wording_of(question.lower()) if len(word) > 1 or word.isdigit()]
     function_words = function_words_of(language)
-    order = tuple(
-        stem_in(language, word)
-        for word in words
-        if (len(word) > 1 or word.isdigit())
-        and content_stems(word)
-        and word not in function_words
-        and not is_kana_ending(word)
-    )
+    telling = [
+        word for word in words if content_stems(word) and word not in function_words and not is_kana_ending(word)
+    ]
+    if not telling and _QUESTION_WORDS.isdisjoint(words):
+        telling = words  # `let else`, `if`: a subject of keywords, not "how is it?"
+    order = tuple(stem_in(language, word) for word in telling)
     weights = {word: word_weight(word) for word in order}
     return _Wording(order=order, weights=weights, total=sum(weights.values()))
 

@@ -56,6 +56,7 @@ class Findings:
     vector: tuple[float, ...]  # of the query
     total_found: int
     query_time_ms: float
+    absent: tuple[str, ...] = ()  # rare words of the query that no text in the scope has, if that was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ class SearchQuery:
     similarity_threshold: float | None = None  # a relevance; hits below it are left out
     offset: int = 0  # results to pass over: the pages before this one
     expand: int = 0  # neighbours to read before and after each hit, within its lesson
+    find_absent: bool = False  # whether to find out which rare words of the text the scope lacks
 
     def __post_init__(self) -> None:
         refuse_undecodable(self.text, "text")

@@ -24,7 +24,7 @@ from lectern.confidence.scores import auroc, ece, interval, share_below
 from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.errors import BadInput, SourceError
 from lectern.domain.evidence import LOW
-from lectern.domain.scope import QUERY_LENGTH
+from lectern.domain.scope import QUERY_LENGTH, Scope, SearchQuery
 from lectern.evals.concurrency import run_concurrently
 from lectern.evals.datasets import BOOK_PREFIX, SET_PREFIX, EvalBook, QuestionSet, book_of_documents, book_of_folder
 from lectern.evals.goldfiles import CORPUS, QUERIES, GoldLine, line_error, read_corpus
@@ -253,12 +253,19 @@ async def _ask(
     advance: Advance,
 ) -> list[Outcome]:
     async def ask(question: RefusalQuestion) -> Outcome:
-        findings = await indexed_set.lectern.search(question.text, book=question.book_id, limit=CONFIDENCE_HITS)
+        findings = await indexed_set.lectern.app.search(
+            SearchQuery(
+                text=question.text,
+                scope=Scope(book_id=question.book_id),
+                limit=CONFIDENCE_HITS,
+                find_absent=answerability is not None,
+            )
+        )
         passages = [hit for hit in findings.hits if hit.relevance >= policy.floor][:TOP_K]
         metrics = policy.measure(question.text, findings.hits, passages)
         if metrics.should_answer and answerability is not None:
             best = [hit for hit in findings.hits if hit.relevance >= policy.floor]
-            metrics = await answerability.adjust(question.text, best, metrics, findings.language)
+            metrics = await answerability.adjust(question.text, best, metrics, findings.language, len(findings.absent))
         return Outcome(
             id=question.id,
             tier=question.tier,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from lectern.domain.scope import ResolvedScope, SearchMode, SearchQuery
 from lectern.ports.index import Collections, IndexView
 from lectern.ports.ledger import Ledger
 from lectern.retrieval.scope import resolve
+from lectern.text.words import rare_words, stem, stems
 
 LEXICAL_WEIGHT = 0.5  # the best of 0.3 to 0.7 on eight question sets; docs/benchmarks/retrieval.md
 Neighbours = dict[str, Around]
@@ -35,6 +36,7 @@ MIN_CANDIDATES = 30  # of each of the two searches; more found no more (docs/dec
 MAX_ATTEMPTS = 10  # of a search that changes of the list of books disturb
 RERANKED = 20  # first results of the hybrid order that the network reads in the mode `reranked`
 ANSWER_WEIGHT = 0.5  # of the probability that a result answers, beside its hybrid score; docs/benchmarks/retrieval.md
+MAX_LOOKED_FOR = 6  # words of a query that the results lack and that are looked for one by one
 CANDIDATES_PER_RESULT = 2  # so that a page is full although duplicates and weak hits are left out
 
 
@@ -162,17 +164,19 @@ class HybridSearch:
         serving, scale = await self._collections.serving(entry), self._scale_of(entry)
         [vector] = await serving.embedder.embed([text], purpose="question")
 
-        async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk], Neighbours]:
-            async def find(limit: int) -> list[Candidate]:
-                return await view.find(vector, text, language=entry.manifest.language, where=where, limit=limit)
+        async def work(view: IndexView) -> tuple[list[Ranked], dict[str, IndexedChunk], Neighbours, tuple[str, ...]]:
+            async def find(limit: int, words: str = text) -> list[Candidate]:
+                return await view.find(vector, words, language=entry.manifest.language, where=where, limit=limit)
 
             ranked = await _ranked(find, query, scale)
             ids = [result.candidate.id for _, result in _shown(ranked, query)]
             stored = await view.with_vectors(where.book_id, ids)
             chunks = {name: indexed.stored.chunk for name, indexed in stored.items()}
-            return ranked, stored, await neighbours(view, chunks, query.expand, query.expand)
+            around = await neighbours(view, chunks, query.expand, query.expand)
+            absent = await _absent_words(find, text, chunks.values()) if query.find_absent else ()
+            return ranked, stored, around, absent
 
-        ranked, stored, around = await serving.index.read(work)
+        ranked, stored, around, absent = await serving.index.read(work)
         hits = [
             _hit(position, result, stored[result.candidate.id], around[result.candidate.id], scale)
             for position, result in _shown(ranked, query)
@@ -189,6 +193,7 @@ class HybridSearch:
             vector=tuple(vector),
             total_found=len(ranked),
             query_time_ms=round((time.perf_counter() - start) * 1000, 3),
+            absent=absent,
         )
 
     async def texts_with(self, scope: ResolvedScope, vector: Sequence[float], words: Sequence[str]) -> list[str]:
@@ -204,6 +209,20 @@ class HybridSearch:
             return [" ".join((*chunk.chunk.trail, chunk.chunk.text)) for chunk in stored.values()]
 
         return await serving.index.read(work)
+
+
+async def _absent_words(
+    find: Callable[[int, str], Awaitable[list[Candidate]]], text: str, chunks: Iterable[Chunk]
+) -> tuple[str, ...]:
+    """The rare words of a text that no chunk in the scope has. Each that the found chunks lack is looked for."""
+    known = stems(" ".join(part for chunk in chunks for part in (*chunk.trail, chunk.text)))
+    missing = [word for word in rare_words(text) if stem(word) not in known][:MAX_LOOKED_FOR]
+    found = [await find(1, word) for word in missing]
+    return tuple(
+        word
+        for word, candidates in zip(missing, found, strict=True)
+        if not any(candidate.bm25 > 0 for candidate in candidates)
+    )
 
 
 async def _ranked(find: Callable[[int], Awaitable[list[Candidate]]], query: SearchQuery, scale: Scale) -> list[Ranked]:

@@ -155,6 +155,12 @@ def word_weight(stem: str) -> float:
     return _weights().get(stem, 1.0)
 
 
+def rare_words(text: str) -> list[str]:
+    """The words of a text that say what it is about and are not common, in lower case."""
+    words = dict.fromkeys(words_of(text.lower()))
+    return [word for word in words if word not in _NO_CONTENT and word_weight(stem(word)) == 1]
+
+
 @cache
 def _weights() -> dict[str, float]:
     stems = COMMON_STEMS_FILE.read_text(encoding="utf-8").split()
