@@ -182,7 +182,7 @@ def test_blocks_and_definitions_of_mkdocs(tmp_path: Path) -> None:
     """`///` blocks, definition lists and attribute lists; Docusaurus' colons are no sign there."""
     text = (
         "/// tip | Hey\nText.\n///\n\n//// tab | A\na\n////\n\n//// tab | B\nb\n////\n\n"
-        "Term\n:   Meaning\n\n[x](https://x.example){ .button }\n\n::: module.name\n"
+        "Term\n:   Meaning\n\n[x](https://x.example){ .button }\n\n:::tip\n"
     )
     html = mkdocs(tmp_path, text)
 
@@ -191,7 +191,7 @@ def test_blocks_and_definitions_of_mkdocs(tmp_path: Path) -> None:
     assert html.count('<section class="tab"') == 2
     assert '<dt data-lines="13-13">Term</dt><dd data-lines="14-14">Meaning</dd>' in html
     assert "button" not in html
-    assert "::: module.name" in html
+    assert ":::tip" in html
 
 
 def test_callouts_tasks_and_footnotes(tmp_path: Path) -> None:
@@ -363,6 +363,35 @@ def test_what_a_lesson_includes_is_shown(tmp_path: Path, config: str, directive:
     assert page.origin == "file"
     anchors = [heading.anchor for heading in page.headings if heading.level > 1]
     assert anchors == (["use-it", "use-it-1"] if config == "book.toml" else ["use-it", "use-it_1"])
+
+
+def test_a_lesson_with_includes_is_shown_as_its_site_shows_it(tmp_path: Path) -> None:
+    """Hidden lines of Rust are not shown, quotes stay whole, reference links lead on, and each block has the line of the
+    lesson's own file."""
+    quote = "\n>\n".join(f"> Paragraph {number} of a long quote. {'More words follow. ' * 30}" for number in range(9))
+    text = (
+        f"# T\n\n{quote}\n\n```rust\n{{{{#rustdoc_include ../code/main.rs:2}}}}\n```\n\nSee [there][site]<!-- ignore -->.\n\n"
+        "[site]: https://example.org/\n"
+    )
+    for name, content in {
+        "book.toml": "",
+        "src/lesson.md": text,
+        "code/main.rs": "fn main() {\n    let shown = 1;\n}\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    [lesson] = [lesson for lesson in lessons_in(tmp_path) if lesson.chunks[0].source_file == "src/lesson.md"]
+    assert len(lesson.chunks) > 1
+    page = page_of(lesson)
+
+    assert page.html.count("<blockquote") == 1
+    assert page.html.count("fn") == 0
+    assert "shown" in page.html
+    assert '<p data-lines="25-25">See <a href="https://example.org/"' in page.html
+    assert "</a>.</p>" in page.html
+
+    (tmp_path / "code" / "main.rs").write_text("fn main() {\n    let other = 1;\n}\n", encoding="utf-8")
+    assert "shown" in page_of(lesson).html
 
 
 async def test_a_huge_lesson_leaves_the_loop_free(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ class BookPages:
             outline=outline,
             manifest=entry.manifest,
             folder=await self._folder(entry),
+            include_limits=tuple(map(str, self._library.settings.books)),
         )
         lessons = lessons_of(outline)
         place = next((at for at, other in enumerate(lessons) if other.parent_doc_id == parent_doc_id), None)

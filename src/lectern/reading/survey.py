@@ -126,6 +126,14 @@ def _nothing_to_read(folder: Path, contents: Contents) -> BookNotFound:
     return BookNotFound(message)
 
 
+def includer_of(folder: Path, rules: ReadingRules = DEFAULT_RULES) -> Includer:
+    """What expands the pages of a book, without a survey of them. Raises LecternError where its configuration is
+    broken."""
+    declared = read_manifest(folder)
+    book_files = find_files(folder, declared.exclude)
+    return _includer(folder, site_facts(folder, declared.site, book_files), rules, book_files)
+
+
 def _includer(folder: Path, facts: SiteFacts, rules: ReadingRules, book_files: BookFiles) -> Includer:
     """What finds the files that pages include."""
     root = repository_of(folder, folder / facts.site_folder, map(Path, rules.include_limits))

@@ -1,32 +1,35 @@
 """The page of a lesson: its source as HTML, with the anchors of the site and the line numbers of the file.
 
-A lesson is rendered from its file if that is still the file that was indexed and includes no other, else from the
-indexed chunks. Rendering takes time that is linear in the size, runs in a thread, and its last results are kept."""
+A lesson is rendered from its file, with what it includes, if these are still what was indexed; else from the indexed
+chunks. Rendering takes time that is linear in the size, runs in a thread, and its last results are kept."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
 import structlog
-from markdown_it.token import Token
 
 from lectern.domain.books import Manifest
 from lectern.domain.chunks import Chunk
+from lectern.domain.errors import LecternError
 from lectern.domain.outline import Outline, OutlineLesson
 from lectern.reading.blocks import MAX_LOOK, Block, Body, read_body
-from lectern.reading.chunking import DEFAULT_RULES
-from lectern.reading.files import lesson_text, read_bytes
+from lectern.reading.chunking import DEFAULT_RULES, ReadingRules
+from lectern.reading.files import LessonText, lesson_text, read_bytes
 from lectern.reading.headings import MAX_ANCHOR, anchors, heading_text
+from lectern.reading.includes import ShownLine
 from lectern.reading.problems import Unreadable
+from lectern.reading.survey import includer_of
 from lectern.rendering.dialects import readable
 from lectern.rendering.elements import parse, without_marks
 from lectern.rendering.lesson_parser import lesson_parser
@@ -38,6 +41,11 @@ MAX_RENDERED, MAX_LINES = 400_000, 10_000  # characters, lines; a longer lesson 
 KEPT_PAGES = 16
 MAX_KEPT = 500_000  # characters of a page that is kept
 AT_ONCE = 2  # lessons that are rendered at the same time
+
+_MAY_INCLUDE = re.compile(  # what any site has in a page that it shows otherwise than it is written
+    r"\{\{|\{%|\{!|\{\*|8<-|!\[\[|`\}|mdx-code-block|raw-loader!|^import |^::: |(?:```|~~~)rust", re.MULTILINE
+)
+_WORD = re.compile(r"\w+")
 
 Origin = Literal["file", "index"]  # "file": the lesson's file is still the one that was indexed
 log = structlog.get_logger()
@@ -70,6 +78,7 @@ class LessonInBook:
     outline: Outline
     manifest: Manifest
     folder: Path | None
+    include_limits: tuple[str, ...] = ()  # a book below one of these folders includes no file from above it
 
 
 class LessonPages:
@@ -130,21 +139,30 @@ def indexed_file(lesson: LessonInBook) -> bytes | None:
 
 
 def render_lesson(lesson: LessonInBook, raw: bytes | None) -> LessonPage:
-    """The page of a lesson, from the bytes of its file or from its chunks. Only the chunks have what a lesson includes
-    from other files."""
-    if raw is not None and not any(chunk.included for chunk in lesson.chunks):
+    """The page of a lesson, from the bytes of its file or from its chunks."""
+    if raw is not None:
         try:
-            return _from_file(lesson, raw)
-        except Unreadable:
-            raw = None  # the limits were changed since it was indexed
+            page = _from_file(lesson, raw)
+        except (Unreadable, LecternError, OSError):
+            raw = None  # the limits or the configuration were changed since it was indexed
+        else:
+            if page is not None:
+                return page
     return _from_chunks(lesson, "index" if raw is None else "file")
 
 
-def _from_file(lesson: LessonInBook, raw: bytes) -> LessonPage:
+def _from_file(lesson: LessonInBook, raw: bytes) -> LessonPage | None:
+    """The page of a lesson as its site shows it; None if what it includes is no longer what was indexed."""
     first = lesson.chunks[0]
-    source = lesson_text(first.source_file, raw, DEFAULT_RULES)
-    text = _Text(source.body, source.body_line + 1, mdx=first.source_file.lower().endswith(".mdx"))
-    body = read_body(source.body, mdx=text.mdx)
+    rules = replace(DEFAULT_RULES, include_limits=lesson.include_limits)
+    source = lesson_text(first.source_file, raw, rules)
+    lines = _shown_lines(lesson, source, rules)
+    if not _are_indexed(lesson.chunks, lines or ()):
+        return None
+    shown = source.body if lines is None else "\n".join(line.text for line in lines)
+    places = None if lines is None else tuple(line.at for line in lines)
+    text = _Text(shown, source.body_line + 1, mdx=first.source_file.lower().endswith(".mdx"), places=places)
+    body = read_body(text.text, mdx=text.mdx)
     headings = _headings(body, lesson.manifest)
     names = {block.start: heading.anchor for block, heading in headings}
     links = _links(lesson)
@@ -154,6 +172,29 @@ def _from_file(lesson: LessonInBook, raw: bytes) -> LessonPage:
         headings=tuple(heading for _, heading in headings if heading.title),
         images=links.images,
     )
+
+
+def _shown_lines(lesson: LessonInBook, source: LessonText, rules: ReadingRules) -> list[ShownLine] | None:
+    """The lines of a lesson with what it includes; None if they are those of its file."""
+    if lesson.folder is None or not _MAY_INCLUDE.search(source.body):
+        return None
+    expanded = includer_of(lesson.folder, rules).expand(lesson.chunks[0].source_file, source.body, source.body_line)
+    return expanded.lines if expanded else None
+
+
+def _are_indexed(chunks: Sequence[Chunk], lines: Sequence[ShownLine]) -> bool:
+    """Whether the words that chunks have of other files are among the lines of these files."""
+    texts = {line.origin: line.text for line in lines if line.origin is not None}
+    for chunk in chunks:
+        for part in chunk.included:
+            own = [texts.get((part.file, line), "") for line in range(part.line_start, part.line_end + 1)]
+            if not _words(chunk.text[part.at : part.end]) <= _words("\n".join(own)):
+                return False
+    return True
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text))
 
 
 def _from_chunks(lesson: LessonInBook, origin: Origin) -> LessonPage:
@@ -181,6 +222,16 @@ class _Text:
     first_line: int
     last_line: int | None = None
     mdx: bool = field(default=False, kw_only=True)
+    places: Sequence[int] | None = field(default=None, kw_only=True)  # of its lines in the file, from the first line
+
+    def lines(self, start: int, end: int) -> tuple[int, int]:
+        """The first and the last line in the file of the lines from `start` to before `end`."""
+        if self.last_line is not None:
+            return self.first_line, self.last_line
+        first, last = start, max(end - 1, start)
+        if self.places is not None:
+            first, last = self.places[min(first, len(self.places) - 1)], self.places[min(last, len(self.places) - 1)]
+        return self.first_line + first, self.first_line + last
 
 
 def _headings(body: Body, manifest: Manifest) -> list[tuple[Block, PageHeading]]:
@@ -230,16 +281,12 @@ def _markdown_html(text: _Text, names: Mapping[int, str], links: LessonLinks) ->
     parser = lesson_parser(site, mdx=mdx)
     env = {"anchors": names, "attribute_lists": site == "mkdocs"}
     tokens = parse(parser, marked, env)
-    if text.last_line is not None:
-        _set_lines(tokens, text.last_line - text.first_line + 1)
-    context = Context(first_line=text.first_line, lines=True, link=links.link, image=links.image)
-    return without_marks(render_tokens(parser, tokens, context))
-
-
-def _set_lines(tokens: Sequence[Token], count: int) -> None:
     for token in tokens:
         if token.map:
-            token.map = [0, count]
+            first, last = text.lines(*token.map)
+            token.map = [first - text.first_line, last - text.first_line + 1]
+    context = Context(first_line=text.first_line, lines=True, link=links.link, image=links.image)
+    return without_marks(render_tokens(parser, tokens, context))
 
 
 def _links(lesson: LessonInBook) -> LessonLinks:
@@ -262,9 +309,7 @@ def _block_by_block(text: _Text, body: Body, names: Mapping[int, str]) -> str:
     """The blocks of a text without inline Markdown."""
     parts: list[str] = []
     for block in body.blocks:
-        lines = (text.first_line + block.start, text.first_line + block.end - 1)
-        if text.last_line is not None:
-            lines = (text.first_line, text.last_line)
+        lines = text.lines(block.start, block.end)
         attributes = f' data-lines="{lines[0]}-{lines[1]}"'
         words = escape("\n".join(body.lines[block.start : block.end]))
         if block.kind == "heading":

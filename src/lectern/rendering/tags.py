@@ -39,6 +39,7 @@ _ATTRIBUTE = {
 _SOURCE_CALL = re.compile(r"(?<![\w-])src\s{0,20}=\s{0,20}\{[^}\"']{0,100}[\"']([^\"']{1,500})[\"']")  # require("…")
 _TAB_VALUE = re.compile(r"\{[^{}]{0,500}\}")
 _PAIR = re.compile(r"(label|value)\s{0,20}:\s{0,20}(?:\"([^\"]{0,200})\"|'([^']{0,200})')")
+_NO_SPACE_BEFORE = frozenset(" \t\n.,;:!?)]}”’'\"")
 _KIND = re.compile(r"[a-z][a-z0-9-]{0,29}")
 _ESCAPE = re.compile(r"\\([\\\"'`nrt])")
 _NUMBER = re.compile(r"[0-9]{1,4}")
@@ -139,7 +140,7 @@ class _Writer:
 
     def _join(self, cut: _Cut) -> None:
         after = self.source[cut.end : cut.end + 1]
-        if self.line and not self.line[-1][-1].isspace() and after and not after.isspace():
+        if self.line and not self.line[-1][-1].isspace() and after and after not in _NO_SPACE_BEFORE:
             self._add(" ")
 
     def _written(self, cut: _Cut, tag: Tag) -> bool:
