@@ -173,7 +173,7 @@ class Topology:
 
     def is_ready(self) -> bool:
         """Whether every server says so."""
-        return all(_status(f"{self.server(name)}/health/ready") == 200 for name in SERVERS)
+        return all(status(f"{self.server(name)}/health/ready") == 200 for name in SERVERS)
 
     def kill(self, role: str) -> None:
         """Kill one process."""
@@ -246,7 +246,8 @@ def _rights(*rights: str) -> list[str]:
     return [argument for right in rights for argument in ("--right", right)]
 
 
-def _status(url: str) -> int | None:
+def status(url: str) -> int | None:
+    """The status of a GET; None without an answer."""
     try:
         with urllib.request.urlopen(url, timeout=10) as response:
             return int(response.status)
