@@ -15,12 +15,14 @@ import pytest
 from sqlalchemy import update
 
 from lectern.domain import failpoints
+from lectern.domain.clock import days_ago, whole_seconds
 from lectern.domain.errors import BadInput, Busy, JobCancelled, Overloaded, UnknownBook, UnknownJob
 from lectern.domain.jobs import JobOrder, JobRecord
 from lectern.domain.keys import LOCAL
 from lectern.domain.scope import ChunkFilter
 from lectern.ingestion.ingest import IngestDeps, IngestRequest
 from lectern.ingestion.replacing import recover_all, verify_all
+from lectern.ingestion.report import JobProgress
 from lectern.ingestion.worker import InProcess
 from lectern.jobs import runner
 from lectern.jobs.executor import LiveEvent, LiveJob
@@ -155,8 +157,8 @@ async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: A
 
 
 async def test_a_job_starts_once_and_its_chunks_name_the_model(tmp_path: Path, author: Author) -> None:
-    """`started_at` is the moment that the job was shown with while it ran; `duration_seconds` is whole seconds; the
-    stamp of a chunk has the embedding model's name without provider and dimensions."""
+    """`started_at` is the moment that the job was shown with while it ran; the stamp of a chunk has the
+    embedding model's name without provider and dimensions."""
     async with room(tmp_path / "home") as here:
         record = await here.jobs.start(order(author), owner="mine")
         live = here.jobs.live(record.job.job_id)
@@ -169,8 +171,18 @@ async def test_a_job_starts_once_and_its_chunks_name_the_model(tmp_path: Path, a
 
         assert shown is not None
         assert ended.started_at == shown
-        assert type(ended.duration_seconds) is int
+        assert ended.duration_seconds == whole_seconds(str(ended.started_at), str(ended.completed_at))
         assert {stored.stamp.embedding_model for stored in chunks} == {"words"}
+
+
+def test_a_jobs_duration_is_that_between_its_moments() -> None:
+    """Whole seconds from start to end, what came before the first step included; none if the clock was put back."""
+    for ago, least in ((90, 90), (-90, 0)):
+        progress = JobProgress(job_id=1, book_id="book", mode="full", started_at=days_ago(ago / 86_400))
+        job = progress.job("completed")
+
+        assert job.duration_seconds == whole_seconds(str(job.started_at), str(job.completed_at))
+        assert job.duration_seconds >= least
 
 
 async def test_one_job_works_and_the_others_wait(tmp_path: Path, author: Author) -> None:

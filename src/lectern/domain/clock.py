@@ -25,7 +25,7 @@ def in_days(days: float) -> str:
     return in_utc(datetime.now(UTC) + timedelta(days=days))
 
 
-def seconds_between(first: str, last: str) -> float:
-    """The seconds from one written moment to another."""
+def whole_seconds(first: str, last: str) -> int:
+    """The seconds from one written moment to another; 0 if the clock was put back in between."""
     start, end = (datetime.fromisoformat(moment) for moment in (first, last))
-    return max(0.0, (end - start).total_seconds())
+    return max(0, round((end - start).total_seconds()))

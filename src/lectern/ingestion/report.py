@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from lectern.domain.books import Problem, Survey
-from lectern.domain.clock import utc_now
+from lectern.domain.clock import utc_now, whole_seconds
 from lectern.domain.jobs import IngestionJob, IngestionRecord, Intent, JobStatus, Mode, Plan
 
 
@@ -80,6 +80,7 @@ class JobProgress:
         """The job with the figures so far."""
         over = status in {"completed", "failed", "cancelled"}
         duration = time.monotonic() - self._started
+        now = utc_now()
         before = self.before or set()
         errors = tuple(problem for problem in self.problems if problem.severity == "error")
         failed = {problem.file for problem in errors}  # each file counts once: failed, else processed, else skipped
@@ -90,8 +91,8 @@ class JobProgress:
             status=status,
             queued_at=self.queued_at,
             started_at=self.started_at,
-            completed_at=utc_now() if over else None,
-            duration_seconds=round(duration) if over else None,
+            completed_at=now if over else None,
+            duration_seconds=whole_seconds(self.started_at or now, now) if over else None,
             error_message=error_message,
             waiting_since=self.waiting[0] if self.waiting and not over else None,
             waiting_for=self.waiting[1] if self.waiting and not over else None,

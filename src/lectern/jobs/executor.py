@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from lectern.domain.books import Survey
-from lectern.domain.clock import seconds_between, utc_now
+from lectern.domain.clock import utc_now, whole_seconds
 from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable, TakenOver
 from lectern.domain.event_log import EventLog
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned, Working
@@ -117,7 +117,6 @@ class JobExecutor:
             await self._leave(live, book, exc)
 
     async def _run(self, live: LiveJob, book: AsyncExitStack, request: IngestRequest, survey: Survey | None) -> None:
-        start = time.monotonic()
         with self._deps.tracer.span("ingest", {"lectern.book": live.job.book_id, "lectern.job_id": live.job_id}):
             work = asyncio.create_task(self._work(live, request, survey), name=f"job {live.job_id}")
             live.attach(work)
@@ -131,7 +130,7 @@ class JobExecutor:
             raise error
         last = live.job
         if error is not None or work.cancelled():
-            last = _failed_or_cancelled(last, error, time.monotonic() - start)
+            last = _failed_or_cancelled(last, error)
         if error is not None and not isinstance(error, LecternError):
             log.error("job %d failed", live.job_id, exc_info=error)
         is_stored = await self._write(self._records.end, live, last)
@@ -239,18 +238,15 @@ def request_of(record: JobRecord) -> IngestRequest:
 def ended_job(job: IngestionJob, status: JobStatus, message: str | None = None) -> IngestionJob:
     """The job with this final status, ended now."""
     now = utc_now()
-    seconds = job.duration_seconds
-    if seconds is None:
-        seconds = round(seconds_between(job.started_at or now, now))
+    seconds = whole_seconds(job.started_at or now, now)
     job = replace(job, status=status, completed_at=now, duration_seconds=seconds, error_message=message)
     return replace(job, waiting_since=None, waiting_for=None)
 
 
-def _failed_or_cancelled(job: IngestionJob, error: BaseException | None, seconds: float) -> IngestionJob:
+def _failed_or_cancelled(job: IngestionJob, error: BaseException | None) -> IngestionJob:
     """The ended job of work that raised an error or was cancelled. A failure that the work reported itself is kept."""
     if job.status == "failed":
         return job
-    job = replace(job, duration_seconds=round(seconds))
     if error is None:
         return ended_job(job, "cancelled")
     return ended_job(job, "failed", str(error) if isinstance(error, LecternError) else UNEXPECTED)
