@@ -366,11 +366,12 @@ def test_what_a_lesson_includes_is_shown(tmp_path: Path, config: str, directive:
 
 
 def test_a_lesson_with_includes_is_shown_as_its_site_shows_it(tmp_path: Path) -> None:
-    """Hidden lines of Rust are not shown, quotes stay whole, reference links lead on, and each block has the line of the
-    lesson's own file."""
+    """Hidden lines of Rust are not shown, quotes stay whole, reference links lead on, and each block has the line of
+    the lesson's own file."""
     quote = "\n>\n".join(f"> Paragraph {number} of a long quote. {'More words follow. ' * 30}" for number in range(9))
     text = (
-        f"# T\n\n{quote}\n\n```rust\n{{{{#rustdoc_include ../code/main.rs:2}}}}\n```\n\nSee [there][site]<!-- ignore -->.\n\n"
+        f"# T\n\n{quote}\n\n```rust\n{{{{#rustdoc_include ../code/main.rs:2}}}}\n```\n\n"
+        "See [there][site]<!-- ignore -->.\n\n"
         "[site]: https://example.org/\n"
     )
     for name, content in {

@@ -188,8 +188,8 @@ def test_a_small_phone_shows_what_to_ask(page: Page) -> None:
     ],
 )
 def test_a_snippet_reads_like_prose(page: Page, markdown: str, word: str, expected: str | None) -> None:
-    """Without Markdown's signs and without the titles above it, from the beginning of a sentence if one is near, with an
-    ellipsis where it is cut."""
+    """Without Markdown's signs and without the titles above it, from the beginning of a sentence if one is near, with
+    an ellipsis where it is cut."""
     at = markdown.index(word)
     text = page.evaluate(
         """async ([markdown, marks]) => {
@@ -208,8 +208,8 @@ def test_a_snippet_reads_like_prose(page: Page, markdown: str, word: str, expect
 
 
 def test_days_are_said_as_a_reader_says_them(page: Page) -> None:
-    """Today and yesterday have their words, an earlier day its date, for a British reader with the day before the month;
-    each conversation has its time."""
+    """Today and yesterday have their words, an earlier day its date, for a British reader with the day before the
+    month; each conversation has its time."""
     asked = datetime.now(UTC)
     ask(page, ANSWERED)
     day = page.locator("#conversation-list h3").first
