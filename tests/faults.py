@@ -13,7 +13,14 @@ from typing import Any
 
 import pytest
 
-from lectern.domain.errors import LecternError, ProviderError, ProviderRefused, ProviderTimeout, RateLimited
+from lectern.domain.errors import (
+    LecternError,
+    ProviderError,
+    ProviderFaulty,
+    ProviderRefused,
+    ProviderTimeout,
+    RateLimited,
+)
 from tests.fakeai import Step, vector_of
 from tests.remotes import CANARY
 
@@ -80,50 +87,55 @@ FAULTS = {
     "404": Fault(step=failing(404), error=ProviderRefused, says="rejected the request .404", again=False),
     "fewer vectors": Fault(
         step=Step(spoil=lambda vectors: vectors[:-1]),
-        error=ProviderError,
+        error=ProviderFaulty,
         says="gave 1 vectors for 2 texts",
         again=False,
     ),
     "more vectors": Fault(
         step=Step(spoil=lambda vectors: [*vectors, vectors[0]]),
-        error=ProviderError,
+        error=ProviderFaulty,
         says="gave 3 vectors for 2 texts",
         again=False,
     ),
     "wrong dimension": Fault(
-        step=Step(spoil=_spoilt(1, lambda vector: vector[:-1])), error=ProviderError, says="instead of", again=False
+        step=Step(spoil=_spoilt(1, lambda vector: vector[:-1])), error=ProviderFaulty, says="instead of", again=False
     ),
     "empty vector": Fault(
-        step=Step(spoil=_spoilt(0, lambda vector: [])), error=ProviderError, says="0 numbers instead of", again=False
+        step=Step(spoil=_spoilt(0, lambda vector: [])), error=ProviderFaulty, says="0 numbers instead of", again=False
     ),
-    "NaN": Fault(step=Step(spoil=_number(math.nan)), error=ProviderError, says="NaN, infinite", again=False),
-    "Infinity": Fault(step=Step(spoil=_number(math.inf)), error=ProviderError, says="NaN, infinite", again=False),
-    "-Infinity": Fault(step=Step(spoil=_number(-math.inf)), error=ProviderError, says="NaN, infinite", again=False),
-    "beyond single": Fault(step=Step(spoil=_number(3e38)), error=ProviderError, says="or huge", again=False),
+    "NaN": Fault(step=Step(spoil=_number(math.nan)), error=ProviderFaulty, says="NaN, infinite", again=False),
+    "Infinity": Fault(step=Step(spoil=_number(math.inf)), error=ProviderFaulty, says="NaN, infinite", again=False),
+    "-Infinity": Fault(step=Step(spoil=_number(-math.inf)), error=ProviderFaulty, says="NaN, infinite", again=False),
+    "beyond single": Fault(step=Step(spoil=_number(3e38)), error=ProviderFaulty, says="or huge", again=False),
     "zero vector": Fault(
-        step=Step(spoil=_spoilt(1, lambda vector: [0.0] * len(vector))), error=ProviderError, says="zero", again=False
+        step=Step(spoil=_spoilt(1, lambda vector: [0.0] * len(vector))), error=ProviderFaulty, says="zero", again=False
     ),
     "all but zero": Fault(
-        step=Step(spoil=_spoilt(1, lambda vector: [1e-30] * len(vector))), error=ProviderError, says="zero", again=False
+        step=Step(spoil=_spoilt(1, lambda vector: [1e-30] * len(vector))),
+        error=ProviderFaulty,
+        says="zero",
+        again=False,
     ),
     "words in a vector": Fault(
-        step=Step(spoil=_number("0.5"), plain=True), error=ProviderError, says="no list of numbers", again=False
+        step=Step(spoil=_number("0.5"), plain=True), error=ProviderFaulty, says="no list of numbers", again=False
     ),
     "null in a vector": Fault(
-        step=Step(spoil=_number(None), plain=True), error=ProviderError, says="no list of numbers", again=False
+        step=Step(spoil=_number(None), plain=True), error=ProviderFaulty, says="no list of numbers", again=False
     ),
     "no vector": Fault(
-        step=Step(spoil=_spoilt(0, lambda vector: None), plain=True), error=ProviderError, says="no list", again=False
+        step=Step(spoil=_spoilt(0, lambda vector: None), plain=True), error=ProviderFaulty, says="no list", again=False
     ),
     "a number for a vector": Fault(
-        step=Step(spoil=_spoilt(0, lambda vector: 7), plain=True), error=ProviderError, says="no list", again=False
+        step=Step(spoil=_spoilt(0, lambda vector: 7), plain=True), error=ProviderFaulty, says="no list", again=False
     ),
 }
 OPENAI_FAULTS = {
     "no quota": Fault(
         step=Step(status=429, code="insufficient_quota"), error=ProviderRefused, says="no quota left", again=False
     ),
-    "misnumbered": Fault(step=Step(body=_misnumbered()), error=ProviderError, says="numbered its vectors", again=False),
+    "misnumbered": Fault(
+        step=Step(body=_misnumbered()), error=ProviderFaulty, says="numbered its vectors", again=False
+    ),
 }
 
 
