@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import time
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -53,8 +54,8 @@ def in_child(work: Callable[[], Awaitable[None]], *, kill_after: float | None = 
         try:
             asyncio.run(work())
             os._exit(0)
-        except BaseException as exc:  # noqa: BLE001  # whatever it is, the parent must hear of it
-            os.write(2, f"{type(exc).__name__}: {exc}\n".encode())
+        except BaseException:  # noqa: BLE001  # whatever it is, the parent must hear of it
+            os.write(2, traceback.format_exc().encode())
             os._exit(1)
     if kill_after is not None:
         time.sleep(kill_after)
