@@ -30,8 +30,10 @@ QUESTIONS = ("What is a node?", "What is a URDF file?")  # every version answers
 
 @pytest.fixture
 def old_source(tmp_path: Path) -> Path:
-    """The source of the old version."""
-    archive = subprocess.run(["git", "archive", OLD, "src"], cwd=ROOT, capture_output=True, check=False)
+    """The source of the old version, beside the sample book of that time: a newer one may have settings that it does
+    not know."""
+    parts = ("src", SAMPLE_BOOK.relative_to(ROOT).as_posix())
+    archive = subprocess.run(["git", "archive", OLD, *parts], cwd=ROOT, capture_output=True, check=False)
     if archive.returncode:
         pytest.skip(f"this checkout has no history back to {OLD[:7]}")
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
@@ -98,7 +100,7 @@ def test_servers_are_upgraded_one_by_one(servers: Servers, old_source: Path) -> 
     """While this version migrates and serves, the old server goes on: both answer, turns of one conversation alternate
     between them, an ingestion by this version is read by both; and when the old one is stopped nothing is wrong."""
     new_source = ROOT / "src"
-    servers.run(old_source, "ingest", str(SAMPLE_BOOK))
+    servers.run(old_source, "ingest", str(old_source.parent / SAMPLE_BOOK.relative_to(ROOT)))
     rights = ("--right", "read", "--right", "chat", "--right", "ingest")
     servers.key = json.loads(servers.run(old_source, "keys", "create", "--name", "ops", *rights, "--json"))["key"]
     old = servers.start("old", old_source)

@@ -35,13 +35,18 @@ def vector_from_bytes(body: bytes) -> Vector:
 
 
 def manifest_to_json(manifest: Manifest) -> str:
-    """A manifest as one JSON object."""
-    return json.dumps(dataclasses.asdict(manifest), ensure_ascii=False, sort_keys=True)
+    """A manifest as one JSON object. If modules have no other names, that field is left out: a server of an older
+    version, on the same database during an upgrade, does not know it."""
+    fields = dataclasses.asdict(manifest)
+    if not manifest.module_aliases:
+        del fields["module_aliases"]
+    return json.dumps(fields, ensure_ascii=False, sort_keys=True)
 
 
 def manifest_from_json(body: str) -> Manifest:
-    """The manifest behind that JSON."""
-    fields: dict[str, Any] = json.loads(body)
+    """The manifest behind that JSON; fields of a newer version are left out."""
+    names = {field.name for field in dataclasses.fields(Manifest)}
+    fields: dict[str, Any] = {name: value for name, value in json.loads(body).items() if name in names}
     fields["exclude"] = tuple(fields["exclude"])
     fields["modules"] = tuple(ModuleInfo(**module) for module in fields["modules"])
     fields["module_aliases"] = tuple((alias, slug) for alias, slug in fields.get("module_aliases", ()))
