@@ -4,7 +4,6 @@ extra are imported only if a setting needs them."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -205,7 +204,7 @@ def build_ask_deps(
     settings: Settings, library: Library, policy: PolicyOf, stack: AsyncExitStack, tracer: Tracer = UNTRACED
 ) -> AskDeps:
     """What answering needs, as the settings name it; the stack closes it."""
-    locator = LocalAnswerLocator()
+    locator = answer_locator()
     answerer = _answerer(settings, locator, stack, tracer)
     quoting = answerer.model == MODEL_NAME
     secrets = (settings.openai_api_key, settings.cohere_api_key, settings.qdrant_api_key)
@@ -256,6 +255,11 @@ async def load_models(deps: AskDeps, embedder: Embedder) -> None:
     await deps.judge.judge(WARM_UP_SENTENCE, [WARM_UP_PASSAGE])
     if deps.answerability is not None:
         await deps.answerability.locator.find(WARM_UP_SENTENCE, [("", (WARM_UP_PASSAGE,))])
+
+
+def answer_locator() -> LocalAnswerLocator:
+    """The network that says which passages answer a question; it is loaded with its first use."""
+    return LocalAnswerLocator()
 
 
 def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitStack, tracer: Tracer) -> AgentAnswerer:
@@ -387,8 +391,8 @@ async def _worker(*, serving: bool) -> AsyncIterator[Worker]:
 async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
     """What records spans: nothing, unless the settings name a collector."""
     base, endpoint = settings.otlp_endpoint, settings.otlp_traces_endpoint
-    disabled, exporter = os.environ.get("OTEL_SDK_DISABLED", ""), os.environ.get("OTEL_TRACES_EXPORTER")
-    if (base is None and endpoint is None) or disabled.lower() == "true" or exporter == "none":
+    is_off = settings.otel_disabled.lower() == "true" or settings.traces_exporter == "none"
+    if (base is None and endpoint is None) or is_off:
         yield UNTRACED
         return
     setting = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" if base is None else "OTEL_EXPORTER_OTLP_ENDPOINT"

@@ -72,10 +72,10 @@ class Application:
     @staticmethod
     async def _answer_odds(text: str, hits: Sequence[Hit]) -> Sequence[float]:
         """How likely hits answer a text. Only the mode `reranked` loads the network."""
+        from lectern.app.factories import answer_locator
         from lectern.confidence.answerability import answer_odds
-        from lectern.models.local.answer_locator import LocalAnswerLocator
 
-        return await answer_odds(LocalAnswerLocator(), text, hits)
+        return await answer_odds(answer_locator(), text, hits)
 
     @cached_property
     def details(self) -> DetailedBooks:

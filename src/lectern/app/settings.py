@@ -232,6 +232,12 @@ class Settings(BaseSettings):
         validation_alias="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
         description="The same as a whole address, /v1/traces or another path included.",
     )
+    otel_disabled: str = Field(
+        default="", validation_alias="OTEL_SDK_DISABLED", description="`true` sends no traces, whatever else is set."
+    )
+    traces_exporter: str = Field(
+        default="", validation_alias="OTEL_TRACES_EXPORTER", description="`none` sends no traces, too."
+    )
     shutdown_grace: float = Field(
         default=10, ge=0, le=300, description="Seconds that a stopping server waits for answers in progress."
     )
