@@ -17,7 +17,7 @@ ENGLISH = "en"
 CONFIDENCE_HITS = 10  # the first hits of the hybrid ranking
 WINDOW_WORDS = 40  # two or three sentences
 SOFT_WEIGHT = 0.7  # of a word that is found in another form
-_QUESTION_WORDS = frozenset("what who why how when where which is are was do does did can it this that there".split())
+_QUESTION_WORDS = frozenset("what who why how when where which is are do does it this that there".split())
 MAX_PAIR_DISTANCE = 2  # words, within which two words are a pair
 # letters that a word needs before another form of it counts
 MIN_EDITED_LETTERS, MIN_STEM_LETTERS, MIN_COMPOUND_LETTERS = 4, 5, 6

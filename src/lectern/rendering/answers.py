@@ -26,7 +26,7 @@ MAX_CITED = 100  # numbers that can be markers while the sources are not known y
 RENDER_STEP = 24  # characters that an open block grows by before it is rendered again
 RENDER_SHARE = 8  # a block longer than 8 steps is rendered again when the new text is an eighth of it
 _LISTING_START = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t]*(?:`{3,}|~{3,})")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^\n]*\n")
+_FENCE_START = re.compile(r" {0,3}(`{3,}|~{3,})[^\n]*\n")
 _PARAGRAPH = re.compile(r"(?:[^\s\-+*\d]|\*\*[^\s*]|\d+[^\d.)])")  # what cannot become an item of a list
 _PARAGRAPH_AFTER_BLOCK = re.compile(rf"\n[ \t]*\n{_PARAGRAPH.pattern}")
 
@@ -179,7 +179,7 @@ class GrowingAnswer:
         """Whether the new text looks as if another block followed the open one."""
         seen = len(self._open[: self._rendered].rstrip())
         last_line = max(self._open.rfind("\n", 0, seen), 0)
-        fence = _FENCE.match(self._open)
+        fence = _FENCE_START.match(self._open)
         end = _PARAGRAPH_AFTER_BLOCK if fence is None else _fence_end(fence[1])
         return end.search(self._open, last_line) is not None
 

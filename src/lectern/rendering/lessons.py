@@ -36,6 +36,7 @@ from lectern.rendering.lesson_parser import lesson_parser
 from lectern.rendering.links import LessonLinks
 from lectern.rendering.markdown import Context, render_tokens
 from lectern.rendering.sanitise import sanitised
+from lectern.text.words import words_of
 
 MAX_RENDERED, MAX_LINES = 400_000, 10_000  # characters, lines; a longer lesson is shown without inline Markdown
 KEPT_PAGES = 16
@@ -45,7 +46,6 @@ AT_ONCE = 2  # lessons that are rendered at the same time
 _MAY_INCLUDE = re.compile(  # what any site has in a page that it shows otherwise than it is written
     r"\{\{|\{%|\{!|\{\*|8<-|!\[\[|`\}|mdx-code-block|raw-loader!|^import |^::: |(?:```|~~~)rust", re.MULTILINE
 )
-_WORD = re.compile(r"\w+")
 
 Origin = Literal["file", "index"]  # "file": the lesson's file is still the one that was indexed
 log = structlog.get_logger()
@@ -194,7 +194,7 @@ def _are_indexed(chunks: Sequence[Chunk], lines: Sequence[ShownLine]) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text))
+    return set(words_of(text))
 
 
 def _from_chunks(lesson: LessonInBook, origin: Origin) -> LessonPage:

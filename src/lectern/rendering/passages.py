@@ -8,7 +8,7 @@ import re
 from lectern.rendering.answers import text_html
 
 CUT = "…"  # stands where a passage was cut
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
+_FENCE_OPENING = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _BARE_HEADING = re.compile(r"\n#{1,6}[ \t][^\n]*\n*…$")
 
@@ -37,7 +37,7 @@ def whole_blocks(text: str) -> str:
 def _lost_fence(text: str) -> str:
     """The fence of the listing that the passage begins in; "" if it begins outside of one. A fence with a language
     begins a listing, and so does one after a blank line."""
-    fences = list(_FENCE.finditer(text))
+    fences = list(_FENCE_OPENING.finditer(text))
     if not fences or fences[0][2].strip():
         return ""
     before = text[: fences[0].start()]
