@@ -43,7 +43,9 @@ BOOKS = {
         "\n\n"
         "## Topics\n\nA topic is a named channel. Every node that subscribes to it gets the messages.\n",
         "ros2/02-services.md": "# Services\n\nA service is a call with a reply. The client waits for the reply of the "
-        "server.\n\n## Actions\n\nAn action is a long task that can be cancelled on its way.\n",
+        "server.\n\n## Actions\n\nAn action is a long task that can be cancelled on its way.\n\n## Gyroscopes\n\n"
+        "A gyroscope is a sensor that measures how fast a robot turns. Gyroscopes drift: their small errors add up, so "
+        "that a robot compares them with its compass every few seconds.\n",
         "gazebo/01-worlds.md": "# Worlds\n\nA world holds models and light. Gravity is set in the world file.\n",
         "gazebo/02-lamps.md": f"# Lamps\n{LONG}",
     },

@@ -469,11 +469,11 @@ async def test_a_book_of_another_schema_can_be_removed(tmp_path: Path) -> None:
             assert await content(ingest_deps) == []
 
 
-@pytest.mark.parametrize("trouble", ["IndexMismatch", "Busy", "ProviderError"])
+@pytest.mark.parametrize("trouble", ["IndexMismatch", "Busy"])
 async def test_a_book_that_cannot_be_verified_is_not_sound(
     tmp_path: Path, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever stands in the way of counting, it is that book's trouble alone."""
+    """If the chunks of a book cannot be counted, other books are not blocked."""
     from lectern.domain import errors
 
     author = Author(tmp_path / "book", 20)
@@ -481,12 +481,32 @@ async def test_a_book_that_cannot_be_verified_is_not_sound(
         await run(ingest_deps, author.folder)
         entry = await ingest_deps.ledger.book("book")
         assert entry is not None
-        raised = ProviderError("test", "x") if trouble == "ProviderError" else getattr(errors, trouble)("x")
 
         async def read(self: EdgeIndex, work: object) -> None:
-            raise raised
+            raise getattr(errors, trouble)("x")
 
         monkeypatch.setattr(EdgeIndex, "read", read)
         assert not await ingest_deps.collections.verify(entry)
         with pytest.raises(IndexDamaged):
             await ingest_deps.collections.serving(entry)
+
+
+async def test_an_index_that_does_not_answer_says_nothing_about_a_book(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An outage is reported as one; afterwards the book is served without being verified again."""
+    author = Author(tmp_path / "book", 20)
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        entry = await ingest_deps.ledger.book("book")
+        assert entry is not None
+
+        async def read(self: EdgeIndex, work: object) -> None:
+            raise ProviderError("test", "x")
+
+        with monkeypatch.context() as outage:
+            outage.setattr(EdgeIndex, "read", read)
+            with pytest.raises(ProviderError):
+                await ingest_deps.collections.verify(entry)
+
+        assert await ingest_deps.collections.serving(entry)

@@ -26,6 +26,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "startIngestion": {"mode": "incremental"},
     "calibrateBook": {"questions": [{"text": "What is a frame?", "answerable": True}]},
     "examineIndex": {"mend": False},
+    "retrieveDocumentation": {"query": "coordinate system"},
 }
 FIELDS = {"session_id": "thread_id"}  # by another name in a body
 VOLATILE = re.compile(
