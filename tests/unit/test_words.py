@@ -28,4 +28,10 @@ def test_topics_are_made_of_words_that_tell() -> None:
     """Words that hold a sentence together, or ask, end a phrase and are in none; the parts of a book may be a topic."""
     assert topics_of(["Which call gives up a Nav2 goal?"]) == "Nav2 goal, call"
     assert topics_of(["What's a Nav2 goal?"]) == "Nav2 goal"
-    assert topics_of(["Please explain the lessons of chapter 7."]) == "chapter 7, lessons"
+    assert topics_of(["Please explain the lessons of chapter 7."]) == "lessons of chapter 7"
+
+
+def test_a_phrase_goes_across_of_and_ends_at_punctuation() -> None:
+    """`quality of service` is one subject; words on both sides of a comma or bracket are no phrase."""
+    assert topics_of(["What is quality of service?"]) == "quality of service"
+    assert topics_of(["Which do I see? (about transient local, best effort)"]) == "transient local, best effort, see"

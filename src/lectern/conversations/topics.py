@@ -30,17 +30,20 @@ def topics_of(questions: Sequence[str]) -> str:
 
 
 def _phrases(question: str) -> list[str]:
-    """The runs of content words in a question, as they were written."""
-    phrases: list[str] = []
-    run: list[str] = []
-    for word in [*(term[0] for term in terms_of(question)), "the"]:
-        if _STOP_WORDS & {word.casefold(), word.casefold().partition("'")[0]}:  # `what's` says as little as `what`
-            if run:
-                phrases.append(" ".join(run[-MAX_PHRASE_WORDS:]))
-            run = []
+    """The runs of content words in a question, as they were written; `of` joins, as in `quality of service`."""
+    runs: list[list[str]] = []
+    end = -1
+    for term in terms_of(question):
+        word = term[0].casefold()
+        if _STOP_WORDS & {word, word.partition("'")[0]}:  # `what's` says as little as `what`
+            continue
+        between = question[end : term.start()].split() if runs else None
+        if between is not None and [joint.casefold() for joint in between] in ([], ["of"]):
+            runs[-1].append(" ".join([*between, term[0]]))
         else:
-            run.append(word)
-    return phrases
+            runs.append([term[0]])
+        end = term.end()
+    return [" ".join(run[-MAX_PHRASE_WORDS:]).removeprefix("of ") for run in runs]
 
 
 def _distinct(ranked: Sequence[str]) -> list[str]:
