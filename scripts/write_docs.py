@@ -1,4 +1,5 @@
-"""Writes the pages that are made from the code: docs/cli.md, docs/settings.md and docs/http.md.
+"""Writes the pages that are made from the code: docs/cli.md, docs/settings.md, docs/http.md, and the fields in
+docs/design.md.
 
 `make docs` runs it; a test holds the pages against what it would write, so a command, setting or endpoint that is not
 documented fails the suite.
@@ -6,6 +7,8 @@ documented fails the suite.
 
 from __future__ import annotations
 
+import importlib
+import json
 import sys
 from collections.abc import Iterator
 from enum import Enum
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from pydantic import BaseModel
 
 from lectern.api.app import unguarded_app
 from lectern.app.settings import Settings, variables
@@ -96,7 +100,86 @@ def http_page() -> str:
     return "\n".join([*lines, ""])
 
 
-PAGES = {"cli.md": cli_page, "settings.md": settings_page, "http.md": http_page}
+def design_page() -> str:
+    """The page that leads from the design documents to the code, with the table of their fields renewed."""
+    before, _, rest = (DOCS / "design.md").read_text(encoding="utf-8").partition(FIELDS_BEGIN)
+    _, _, after = rest.partition(FIELDS_END)
+    rows = ["", "| | entity | here | served by | fields |", "|---|---|---|---|---|", *_entity_rows(), ""]
+    return f"{before}{FIELDS_BEGIN}{chr(10).join(rows)}{FIELDS_END}{after}"
+
+
+def _entity_rows() -> Iterator[str]:
+    operations = _operations_by_schema()
+    for line in FIELDS.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            document, entity, home, *names = line.split()
+            kind = _named(home)
+            fields = ", ".join(_field(kind, *name.split("=")) for name in names)
+            paths = operations.get(kind.__name__, ()) if issubclass(kind, BaseModel) else ()
+            served = ", ".join(f"`{path}`" for path in paths) or "Python"
+            yield f"| {document} | {entity} | `{home}` | {served} | {fields} |"
+
+
+def _operations_by_schema() -> dict[str, list[str]]:
+    """The endpoints whose request or response is of a class, or holds one."""
+    described = unguarded_app().openapi()
+    schemas = described["components"]["schemas"]
+    found: dict[str, list[str]] = {}
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            reached: set[str] = set()
+            pending = [json.dumps(operation)]
+            while pending:
+                text = pending.pop()
+                for name in schemas:
+                    if name not in reached and f'"#/components/schemas/{name}"' in text:
+                        reached.add(name)
+                        pending.append(json.dumps(schemas[name]))
+            for name in reached:
+                found.setdefault(name, []).append(f"{method.upper()} {path}")
+    return found
+
+
+def _named(name: str) -> Any:  # noqa: ANN401  # a class, a function or a method
+    """What a dotted name leads to."""
+    module, _, last = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), last)
+    except ModuleNotFoundError:
+        return getattr(_named(module), last)
+
+
+def _field(kind: Any, name: str, here: str | None = None) -> str:  # noqa: ANN401
+    """A field of an entity: its name here if that is another, its type and its limits."""
+    label = f"`{name}`" if here is None else f"`{name}` is `{here}`"
+    if here and "." in here:
+        _named(here)
+        return label
+    return f"{label}{_limits(kind, here or name)}"
+
+
+def _limits(kind: Any, name: str) -> str:  # noqa: ANN401
+    """The limits and the default of a field of a request; what a response holds needs none."""
+    if not hasattr(kind, name) and name not in [*kind.__annotations__, *getattr(kind, "model_fields", ())]:
+        raise AttributeError(f"{kind.__name__} has no field {name!r}; correct {FIELDS.name}")
+    if kind.__name__ not in REQUESTS:
+        return ""
+    field = kind.model_json_schema()["properties"][name]
+    bounds = {key: value for choice in (field, *field.get("anyOf", ())) for key, value in choice.items()}
+    parts = []
+    for least, most, unit in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters")):
+        if least in bounds and bounds.get(most, UNBOUNDED) < UNBOUNDED:
+            parts.append(f"{bounds[least]} to {bounds[most]}{unit}")
+    if field.get("default") is not None:
+        parts.append(f"default {json.dumps(field['default'])}")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+FIELDS = Path(__file__).with_name("design_fields.txt")
+FIELDS_BEGIN, FIELDS_END = "<!-- fields: made by `make docs` -->", "<!-- end of fields -->"
+UNBOUNDED = 2**31 - 1  # limits of the databases, not of the field
+REQUESTS = {"ChatRequest", "SearchQuery", "ToolArguments"}
+PAGES = {"cli.md": cli_page, "design.md": design_page, "http.md": http_page, "settings.md": settings_page}
 
 
 def main() -> None:

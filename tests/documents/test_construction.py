@@ -71,3 +71,19 @@ def test_its_module_names_are_known(server: str, module: str) -> None:
 def test_a_bad_query_is_an_error(server: str, wrong: dict[str, Any]) -> None:
     """Before anything is searched."""
     assert send(server, "/chat/run", wrong).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("body", "state", "reason"),
+    [
+        ({"message": QUESTION}, "completed", None),
+        ({"message": QUESTION, "similarity_threshold": 1}, "no_results", "no_results"),
+        ({"message": "Which wine goes well with roast duck?"}, "low_confidence", "weak_evidence"),
+    ],
+)
+def test_its_states_end_a_turn(server: str, body: dict[str, Any], state: str, reason: str | None) -> None:
+    """Answered, refused without a passage, refused with some; a bad query has no reply."""
+    reply = send(server, "/chat/run", body).json()
+
+    assert (reply["state"], reply["reason"]) == (state, reason)
+    assert reply["should_answer"] == (reason is None)
