@@ -57,12 +57,15 @@ async def test_results_have_the_similarity_to_the_query_of_their_call(lectern: L
 
 
 async def test_the_threshold_of_a_call_holds(lectern: Lectern, ai: FakeAI) -> None:
-    """No result of a call is below the threshold that the call names."""
-    best = (await lectern.search(GRIPPER, limit=1)).hits[0].relevance
-    output = await outputs_of_call(lectern, ai, query=GRIPPER, similarity_threshold=round(best - 0.05, 2))
+    """A threshold between the best two passages leaves one of them."""
+    best, second = [hit.relevance for hit in (await lectern.search("What is a node?", limit=2)).hits]
+    between = round((best + second) / 2, 4)
+    without = await outputs_of_call(lectern, ai, query="What is a node?", top_k=2)
+    ai.received.clear()
+    output = await outputs_of_call(lectern, ai, query="What is a node?", top_k=2, similarity_threshold=between)
 
-    assert output["results"]
-    assert all(result["similarity_score"] >= round(best - 0.05, 2) for result in output["results"])
+    assert without["total_results"] == 2
+    assert [result["similarity_score"] for result in output["results"]] == [pytest.approx(best, abs=1e-3)]
 
 
 async def test_a_search_without_results_says_so_in_words(lectern: Lectern, ai: FakeAI) -> None:

@@ -163,10 +163,12 @@ def test_its_limits_are_the_limits(server: str, wrong: dict[str, Any]) -> None:
 
 
 def test_its_thread_is_a_thread(server: str) -> None:
-    """Its dialogue with its metadata reads as it prints it; the second question is about the first one's subject."""
+    """Its dialogue with its metadata reads as it prints it, with its threshold, which these passages have as relevances
+    and not as cosines; the second question is about the first one's subject."""
     session = str(uuid.uuid4())
     for message in ("What is URDF?", "Can you give an example?"):
-        send(server, "/chat/run", {"message": message, "session_id": session, "metadata": METADATA})
+        asked = {"message": message, "session_id": session, "metadata": METADATA, "similarity_threshold": 0.7}
+        send(server, "/chat/run", asked)
     thread = read(server, f"/threads/{session}")
 
     assert thread["thread_id"] == session

@@ -156,9 +156,13 @@ async def test_a_cancelled_job_leaves_everything_right(tmp_path: Path, author: A
         assert await content(here.ingest_deps) == await fresh(tmp_path / "fresh", author)
 
 
-async def test_a_job_starts_once_and_its_chunks_name_the_model(tmp_path: Path, author: Author) -> None:
-    """`started_at` is the moment that the job was shown with while it ran; the stamp of a chunk has the
-    embedding model's name without provider and dimensions."""
+async def test_a_job_starts_once_and_its_chunks_name_the_model(
+    tmp_path: Path, author: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`started_at` is the moment when the job left the queue, while it runs and afterwards; the stamp of a chunk has
+    the embedding model's name without provider and dimensions."""
+    left_the_queue = days_ago(1)
+    monkeypatch.setattr("lectern.jobs.executor.utc_now", lambda: left_the_queue)
     async with room(tmp_path / "home") as here:
         record = await here.jobs.start(order(author), owner="mine")
         live = here.jobs.live(record.job.job_id)
@@ -169,8 +173,7 @@ async def test_a_job_starts_once_and_its_chunks_name_the_model(tmp_path: Path, a
         index = here.ingest_deps.collections.current.index
         chunks = await index.read(lambda view: view.chunks(ChunkFilter(book_id="book")))
 
-        assert shown is not None
-        assert ended.started_at == shown
+        assert ended.started_at == shown == left_the_queue
         assert ended.duration_seconds == whole_seconds(str(ended.started_at), str(ended.completed_at))
         assert {stored.stamp.embedding_model for stored in chunks} == {"words"}
 
