@@ -6,18 +6,24 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import uuid
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from qdrant_client import models
 
 from lectern.domain.books import LAYERS, LEVELS
 from lectern.index.schema import INTEGER_FIELDS, KEYWORD_FIELDS, TENANT_FIELD
+from lectern.index.server import connect
 from lectern.schemas.payload import to_payload
 from tests.conftest import SAMPLE_BOOK
+from tests.contracts.test_index import Book
 from tests.documents.running import chunks_of, names_after, read, send
-from tests.making import chunk, indexed
+from tests.making import DIMENSIONS, chunk, indexed
+from tests.qdrant import server_index
+from tests.qdrant_server import QdrantServer
 from tests.served import lectern
 
 BOOK = "physical-ai-robotics"
@@ -115,6 +121,21 @@ def test_its_payload_is_the_payload() -> None:
     """Every field is stored, and those that it marks are indexed, the book as the tenant."""
     assert set(PAYLOAD.split()) <= to_payload(indexed(chunk("A text of ten letters.")).stored).keys()
     assert {TENANT_FIELD, *KEYWORD_FIELDS, *INTEGER_FIELDS} == set(INDEXED.split())
+
+
+async def test_its_indexes_are_on_a_server(real_qdrant: QdrantServer) -> None:
+    """A real Qdrant server has an index on each field that the document marks, of its type, the book as the tenant."""
+    client, name = connect(real_qdrant.url, None), f"printed-{uuid.uuid4().hex}"
+    async with server_index(Book(), DIMENSIONS, name, client=client):
+        fields = (await client.get_collection(name)).payload_schema
+
+    assert set(INDEXED.split()) <= fields.keys()
+    numbers = {name for name in INDEXED.split() if fields[name].data_type == models.PayloadSchemaType.INTEGER}
+    assert numbers == {"chapter", "lesson", "hardware_tier"}
+    tenant = fields["book_id"].params
+    assert isinstance(tenant, models.KeywordIndexParams)
+    assert tenant.is_tenant
+    assert "chunk_id" in fields  # the points' ids are others on a server
 
 
 def test_its_operations_say_what_a_plan_says(sample_home: Path, server: str, tmp_path: Path) -> None:
