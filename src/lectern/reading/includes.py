@@ -312,8 +312,10 @@ class _Expansion:
         if syntax == "wiki":
             return self._notes(target.path, file) if target.path else [file]
         if syntax == "docusaurus":
-            site = target.path.startswith("@site/")
-            path = posixpath.join(inclusion.site_folder if site else home, target.path.removeprefix("@site/"))
+            site = target.path.startswith(("@site/", "/"))  # a slash is the site's folder, as its bundler reads it
+            path = posixpath.join(
+                inclusion.site_folder if site else home, target.path.removeprefix("@site").lstrip("/")
+            )
             return [path + suffix for suffix in _CODE_SUFFIXES]
         return [posixpath.join(base, target.path) for base in (*inclusion.bases, home)]
 

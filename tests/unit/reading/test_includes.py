@@ -169,6 +169,20 @@ Some words before it.
     assert book_survey.problems == ()
 
 
+@pytest.mark.parametrize("path", ["/docs/parts/_setup.mdx", "@site/docs/parts/_setup.mdx", "./parts/_setup.mdx"])
+def test_docusaurus_partials_by_every_kind_of_path(tmp_path: Path, path: str) -> None:
+    """A partial is shown whether its path begins at the page, at `@site/`, or with a slash, which is the site's folder
+    and not that of the machine. It is no lesson itself."""
+    page = f"import Setup from '{path}';\n\n# A\n\nSome words before it.\n\n<Setup />\n"
+    partial = "Plug the cable into the left socket.\n"
+    files = {"website/docusaurus.config.js": "", "website/docs/parts/_setup.mdx": partial, "website/docs/a.mdx": page}
+    text, book_survey = shown(tmp_path, files, "website/docs/a.mdx")
+
+    assert "Plug the cable into the left socket." in text
+    assert (book_survey.includes, book_survey.includes_failed) == (1, 0)
+    assert book_survey.files_left_out == ("website/docs/parts/_setup.mdx",)
+
+
 def test_lines_are_true_to_both_files(tmp_path: Path) -> None:
     """A chunk's lines are those of the page; its included part names the file and the lines there."""
     page = "---\ntitle: A\n---\n# A\n\nWords before.\n\n```rust\n{{#include ../code/x.rs:here}}\n```\n\nWords after.\n"
