@@ -18,6 +18,9 @@ _TEMPLATE = re.compile(
     r"|\{%-?[ \t]{0,9}(?P<tag>[a-z]{1,20})\b[^\n]{0,300}?%\}"
 )
 _VARIABLE = re.compile(r"(?<![^\s(*_>|])\{\{[ \t]{0,9}\w[\w-]{0,80}[ \t]{0,9}\}\}(?=[\s.,;:)!?*_|]|$)")
+_PREPROCESSED = re.compile(
+    r"\{\{[ \t]{0,9}#[\w-]{1,30}(?:[ \t]{1,9}(?P<file>[^\s{}]{0,200}\.\w{1,9})?[^{}\n]{0,300})?\}\}"
+)
 _BLOCKS = frozenset({"for", "macro", "set"})  # what is inside them is no text without its values
 OPTIONS_INDENT = 4
 
@@ -67,8 +70,11 @@ def templates(text: str) -> Iterator[Directive]:
 
 def variables(text: str) -> Iterator[Directive]:
     """The names that hooks of MkDocs and preprocessors of mdBook replace, such as `{{ tool-version }}`, outside code.
-    Glued to other signs they are examples."""
+    Glued to other signs they are examples. Of the directives of preprocessors, `{{#tabs }}` only marks the text below
+    it, and `{{#literate main.go}}` stands for what is made of a file."""
     if "{{" in text:
+        for match in _outside_code(_PREPROCESSED, text):
+            yield Directive(start=match.start(), end=match.end(), syntax="variables", name=match["file"] or "")
         for match in _outside_code(_VARIABLE, text):
             yield Directive(start=match.start(), end=match.end(), syntax="variables", name=match[0])
 

@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 )
 _TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
 _HIDDEN_ATTRIBUTES = frozenset(
-    "style sx class className css id key ref src srcSet sizes href to url path d viewBox transform points width height "
+    "style sx class className css id key ref src srcSet sizes href to url d viewBox transform points width height "
     "value groupId queryString lang language mdxType components".split()
 )
 _HIDDEN_ENDINGS = ("class", "classes", "classname", "classnames", "style", "styles", "href", "src", "url")

@@ -436,3 +436,16 @@ def test_names_that_preprocessors_replace_are_not_read(tmp_path: Path) -> None:
 
     assert shown(tmp_path, {**MDBOOK, "src/a.md": page}, "src/a.md")[0].endswith("{{ tool-version }}")
     assert shown(tmp_path, preprocessor, "src/a.md")[0] == "# A lesson\n\nVersion:"
+
+
+def test_directives_of_preprocessors_are_not_read(tmp_path: Path) -> None:
+    """A directive that mdBook does not know is its preprocessor's: it is no text. What it makes of a file is counted as
+    made when the site is built, marks around text are not. Without a preprocessor, and in code, it stays."""
+    page = "# A lesson\n\n{{#literate ./main.go}}\n\n{{#tabs }}\nWords in a tab.\n{{#endtabs }}\n\n`{{#tabs }}`\n"
+    preprocessor = {**MDBOOK, "book.toml": "[preprocessor.helper]", "src/a.md": page}
+    text, book_survey = shown(tmp_path, preprocessor, "src/a.md")
+
+    assert text == "# A lesson\n\nWords in a tab.\n\n`{{#tabs }}`"
+    [problem] = book_survey.problems
+    assert problem.message.startswith("1 part is made when the site is built")
+    assert "{{#literate ./main.go}}" in shown(tmp_path, {**MDBOOK, "src/a.md": page}, "src/a.md")[0]

@@ -157,6 +157,15 @@ def test_words_that_a_component_shows_stay() -> None:
     assert [block.title for block in body.blocks if block.kind == "heading"] == ["Heading"]
 
 
+@pytest.mark.parametrize(
+    ("tag", "shown"),
+    [('<Menu path="Settings > System > Clock" />', "Settings > System > Clock"), ('<Icon path="img/clock" />', "")],
+)
+def test_a_path_of_words_is_text_and_a_path_of_a_file_is_not(tag: str, shown: str) -> None:
+    """A component that shows where to click has the words in its `path`; others have the name of a file there."""
+    assert visible_text(f"Go to {tag} and save.").split() == f"Go to {shown} and save.".split()
+
+
 def test_a_heading_in_a_components_text_is_no_heading() -> None:
     """A string that begins with a hash is not the beginning of a section."""
     body = read_body("<Card\n  text={`\n# not a heading, is it\n`}\n/>\n\n# Real", mdx=True)
