@@ -306,6 +306,24 @@ async def test_a_book_without_a_front_page_is_told_by_its_contents(tmp_path: Pat
     assert start.text.startswith("The first lessons, in order:\n- **Access**: Start with the keyboard")
 
 
+async def test_a_part_for_the_beginning_is_where_to_start(tmp_path: Path) -> None:
+    """Where no page says where to start, a part called "Getting started" does, rather than the part whose name comes
+    first, and rather than a page that sets up something in particular."""
+    pages = {
+        "Home.md": "# Home\n\nWelcome to the help pages of the press.\n",
+        "Alarms/Bells.md": "# Bells\n\nA bell rings when the paper is used up.\n",
+        "Getting started/Unpack the press.md": "# Unpack the press\n\nCut the straps and lift it with two people.\n",
+        "Networks/Set up a proxy.md": "# Set up a proxy\n\nThe press reaches the internet through a proxy.\n",
+    }
+    async with open_lectern(Settings(home=tmp_path / "home")) as lectern:
+        await lectern.ingest(write_book(tmp_path / "press", pages), book="press")
+        start = await from_book(lectern, "Where do I start?", Scope(book_id="press"))
+
+    assert start is not None
+    assert start.text.startswith("Pages for the beginning:\n- **Unpack the press**: Cut the straps")
+    assert "Bells" not in start.text
+
+
 TALK = {
     "hi": "greeting",
     "Hello there!": "greeting",

@@ -11,7 +11,14 @@ from lectern.answering.book_parts import BookParts, Part
 from lectern.answering.book_questions import BookQuestion, BookTopic, book_questions
 from lectern.answering.citations import citation
 from lectern.answering.desk import TurnDesk
-from lectern.answering.front_pages import SPEAKS_OF_BOOK, file_stem, front_pages, said_of_book, starting_pages
+from lectern.answering.front_pages import (
+    SPEAKS_OF_BOOK,
+    file_stem,
+    front_pages,
+    pages_for_the_beginning,
+    said_of_book,
+    starting_pages,
+)
 from lectern.answering.lesson_openings import Excerpt, opening_paragraph, opening_sentence, section_openings
 from lectern.answering.outline_answers import (
     Line,
@@ -147,8 +154,8 @@ class _Answers:
         return re.compile(rf"{SPEAKS_OF_BOOK}|\b{title}(?!\w)", re.IGNORECASE)
 
     async def _start(self) -> list[Line]:
-        """The book's own advice with the lessons that it names, or the first lessons in order; then pages such as
-        "Installation"."""
+        """The book's own advice with the lessons that it names; then pages such as "Installation". Where nothing is
+        said and no part is for the beginning, the first lessons in order come before these."""
         advice = (await self._said("start") or await self._said("start", self._overviews()))[:1]
         begun: set[str] = {line.excerpt.hit.chunk.parent_doc_id for line in advice if line.excerpt}
         said = " ".join(line.text for line in advice).casefold()
@@ -156,7 +163,7 @@ class _Answers:
         lessons = [part.page for part in self._book.lessons]
         groups = (
             ("named_lessons", named),
-            ("first_lessons", [] if named else lessons),
+            ("first_lessons", [] if named or pages_for_the_beginning(self._book) else lessons),
             ("starting_pages", starting_pages(self._book)),
         )
         lines = list(advice)

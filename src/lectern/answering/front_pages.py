@@ -116,8 +116,15 @@ def front_pages(book: BookParts) -> list[OutlineLesson]:
 
 
 def starting_pages(book: BookParts) -> list[OutlineLesson]:
-    """Pages such as "Installation" and "Getting started"."""
-    return [page for page in book.pages if _STARTING_TITLE.match(page.title)]
+    """Pages such as "Installation" and "Getting started", those of a part with such a title first."""
+    pages = [*pages_for_the_beginning(book), *(page for page in book.pages if _STARTING_TITLE.match(page.title))]
+    return list({page.parent_doc_id: page for page in pages}.values())
+
+
+def pages_for_the_beginning(book: BookParts) -> list[OutlineLesson]:
+    """The pages of the parts that the author calls "Getting started", "Installation" or the like."""
+    parts = [part for part in (*book.modules, *book.chapters) if _STARTING_TITLE.fullmatch(part.title)]
+    return [page for part in parts for page in part.lessons]
 
 
 def file_stem(page: OutlineLesson) -> str:
