@@ -42,7 +42,7 @@ MAX_OVERFILL = 1.15  # a chunk may exceed the target by this factor to avoid a t
 MIN_FILL = 0.25  # of the target; a smaller chunk joins its neighbour where it fits
 MAX_HEADING_SHARE = 1 / 8  # of the characters of a chunk; shorter headings stay with any text, even a long listing
 
-READER_VERSION = "5"
+READER_VERSION = "6"
 """Part of every lesson's digest. Bump it whenever a change in this package could give any file other chunks, titles,
 places or URLs than before: every lesson is then read again on the next run; texts that stayed keep their vectors."""
 
