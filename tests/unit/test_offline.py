@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from lectern.answering.instructions import NOT_COVERED
 from lectern.answering.offline.writer import MAX_REPLY_WORDS, OfflineWriter
-from lectern.confidence.requirements import asks_for_code
+from lectern.confidence.requirements import asks_for_code, compared_in
 from lectern.grounding.answer_claims import claims_of
 from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.offline_model import OfflineModel
 from lectern.ports.answering import Passage
 from lectern.schemas.tool_response import tool_response
 from lectern.text.quotes import quotes_of
+from lectern.text.words import stems
 from tests.making import chunk, hit
 
 WRITER = OfflineWriter(LocalAnswerLocator())
@@ -178,6 +179,45 @@ async def test_both_sides_of_a_comparison_are_shown() -> None:
 
     assert "one request with one response" in reply
     assert "reports progress until it ends" in reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["motion mask vs object filter mask", "What is the difference between a motion mask and an object filter mask?"],
+)
+async def test_each_side_of_a_comparison_has_its_section(question: str) -> None:
+    """Where two sections tell the two sides, both are quoted, although further sections are as near to the first."""
+    sections = {
+        "Motion masks": "Motion masks keep unwanted motion from starting a detection, such as that of trees.",
+        "Motion mask": "A motion mask stops motion in its area. It does not stop an object from being found.",
+        "Turning masks off": "A motion mask and an object filter mask can be turned off for a season.",
+        "Object filter masks": "These remove what cannot be in a place, such as people on a roof.",
+    }
+    passages = [
+        Passage(number=number, heading=heading, text=f"## {heading}\n\n{text}\n", similarity=0.7 - number / 20)
+        for number, (heading, text) in enumerate(sections.items(), start=1)
+    ]
+    reply = await WRITER.write(question, passages)
+
+    assert "people on a roof" in reply
+    assert "[1]" in reply or "[2]" in reply
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("What is the difference between an alert and a detection?", ("alert", "detection")),
+        ("how does manager scope differ from CRD scope?", ("manager", "crd")),
+        ("redux vs context, how do they differ", ("redux", "context")),
+        ("Compare the red pump with the blue pump.", ("red", "blue")),
+        ("What is the difference?", None),
+        ("How do I open a folder in VS Code?", None),
+        ("How do I compare two files and merge them?", None),
+    ],
+)
+def test_what_a_question_compares(question: str, sides: tuple[str, str] | None) -> None:
+    """Two things by the words that only one of them has."""
+    assert compared_in(question) == (sides and (stems(sides[0]), stems(sides[1])))
 
 
 async def test_code_is_quoted_only_where_it_was_asked_for() -> None:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import permutations
 
-from lectern.text.words import stems
+from lectern.text.words import content_stems, stems
 
 MIN_TITLE_WORDS = 2  # a title of one word has no sibling
+MAX_COMPARED_WORDS = 5  # that only one of two compared things has; more are a clause, not a name
 WORD_LETTERS = 3  # H1 and G1 are siblings; ros2 and python3 are not, because their letters are words
 
 # A name of letters and digits, as models and versions have: H1, RT-2, D435i, v3.
@@ -68,9 +69,34 @@ _ALL_ASKED = _any_case(
 )
 
 
+_THING = r"[^,.;:?!]{1,80}?"
+_THING_ENDS = r"(?=[,.;:?!]|\s+(?:and|when|if|in|for|on|with|which|that|as|then)\b|\s*$)"
+_SECOND_ENDS = rf"{_THING}){_THING_ENDS}"
+_COMPARED = _any_case(
+    rf"\bdifferences? between (?P<first_between>{_THING}) and (?P<second_between>{_SECOND_ENDS}"
+    rf"|\bhow (?:does|do|is|are) (?P<first_differs>{_THING}) (?:differ|different) (?:from|to) "
+    rf"(?P<second_differs>{_SECOND_ENDS}"
+    rf"|^\W*compare (?P<first_compared>{_THING}) (?:and|with|to) (?P<second_compared>{_SECOND_ENDS}"
+    rf"|(?:^|[,:]\s)\W*(?P<first_versus>{_THING})\s+(?:(?-i:vs)\.?|versus)\s+(?P<second_versus>{_SECOND_ENDS}"
+)
+
+
 def asks_for_all(question: str) -> bool:
     """Whether a question asks for several things, so that a whole list or table answers it."""
     return _ALL_ASKED.search(question) is not None
+
+
+def compared_in(question: str) -> tuple[set[str], set[str]] | None:
+    """The stems that only the one and only the other thing has, where a question compares two things."""
+    match = _COMPARED.search(question)
+    if match is None:
+        return None
+    first, second = (
+        content_stems(next(text for key, text in match.groupdict().items() if text and key.startswith(side)))
+        for side in ("first", "second")
+    )
+    own = first - second, second - first
+    return own if all(0 < len(words) <= MAX_COMPARED_WORDS for words in own) else None
 
 
 def asks_for_code(question: str) -> bool:

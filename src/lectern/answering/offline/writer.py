@@ -10,11 +10,11 @@ from dataclasses import replace
 from lectern.answering.instructions import NOT_COVERED
 from lectern.confidence.locating import locate
 from lectern.confidence.ranking import Candidate, Ranked, Shortlist, Signals, candidates_of
-from lectern.confidence.requirements import asks_for_all, with_code
+from lectern.confidence.requirements import asks_for_all, compared_in, with_code
 from lectern.ports.answering import AnswerLocator, Passage
 from lectern.text.excerpts import Excerpt, Part, cited, continued, only, preceded
 from lectern.text.quotes import NEEDS_CONTEXT, quotes_of
-from lectern.text.words import stems
+from lectern.text.words import content_stems, stems
 
 MODEL_NAME = "offline-extractive"
 MAX_REPLY_WORDS = 220  # of a reply with more than one excerpt
@@ -45,12 +45,34 @@ class OfflineWriter:
         ranked = shortlist.ranked()
         if not ranked or _is_unrelated(ranked[0].signals):
             return NOT_COVERED
-        chosen = _choose(ranked, shortlist, question)
+        chosen = _choose(_both_sides(ranked, question), shortlist, question)
         return "\n\n".join(cited(entry.excerpt, entry.passage, f"[{entry.number}]") for entry in chosen)
 
 
 def _is_unrelated(signals: Signals) -> bool:
     return signals["context"] == 0 and signals["odds"] < MIN_RELATED_ODDS
+
+
+def _both_sides(ranked: Sequence[Ranked], question: str) -> list[Ranked]:
+    """The ranked excerpts; of a comparison of which the first tells one side only, the best of the other side comes
+    second, and is shown. It is one whose heading names that side and not the first one."""
+    sides = compared_in(question)
+    first, *others = ranked
+    if sides is None or all(side <= _words_with_heading(first.candidate) for side in sides):
+        return list(ranked)
+    for told, other in (sides, sides[::-1]):
+        if not told <= _words_with_heading(first.candidate):
+            continue
+        for entry in others:
+            heading = content_stems(entry.candidate.heading)
+            if other <= heading and not told & heading:
+                promoted = replace(entry, probability=max(entry.probability, MIN_FURTHER_PROBABILITY))
+                return [first, promoted, *(rest for rest in others if rest is not entry)]
+    return list(ranked)
+
+
+def _words_with_heading(candidate: Candidate) -> set[str]:
+    return stems(f"{candidate.heading} {candidate.excerpt.text}")
 
 
 def _choose(ranked: Sequence[Ranked], shortlist: Shortlist, question: str) -> list[Candidate]:
