@@ -84,7 +84,7 @@ def test_a_marker_unfolds_a_footnote_on_a_phone(page: Page) -> None:
 def test_the_reason_for_the_confidence_is_shown_on_demand(page: Page) -> None:
     """Confidence is said in words; its reason unfolds."""
     turn = ask(page, ANSWERED)
-    reason = turn.get_by_text("are confirmed")
+    reason = turn.get_by_text("Statements that the cited words confirm")
     expect(reason).to_be_hidden()
 
     turn.locator("summary", has_text="The book covers this").first.click()

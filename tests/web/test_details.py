@@ -150,6 +150,16 @@ def test_every_filter_narrows_the_question(page: Page) -> None:
     expect(page.locator("#filters-toggle")).to_be_focused()
 
 
+def test_a_reader_can_follow_up_after_filters(page: Page) -> None:
+    """Asking closes the filters, and the box keeps the focus."""
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_label("A2").check()
+    ask(page, ANSWERED)
+
+    expect(page.locator("#filter-panel")).to_be_hidden()
+    expect(page.get_by_role("textbox", name="Your question")).to_be_focused()
+
+
 def test_filters_leave_room_on_a_small_phone(page: Page) -> None:
     """They scroll in half of the screen, and the box for questions stays above them."""
     page.set_viewport_size({"width": 320, "height": 568})

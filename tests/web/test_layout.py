@@ -262,6 +262,26 @@ def test_axe_finds_nothing(page: Page, complaints: Complaints, state: str, schem
         assert [(rule["id"], [each["html"] for each in rule["nodes"]]) for rule in found] == [], f"at {width} px"
 
 
+STATUS_IS_ABOVE = """() => {
+    const status = document.querySelector(".turn-status").getBoundingClientRect();
+    return status.height > 0 && status.bottom <= document.querySelector(".ask-line").getBoundingClientRect().top;
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_the_status_of_an_answer_does_not_cover_the_box(page: Page, width: int) -> None:
+    """However high the box for questions is, what is going on is said above it."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.route("**/chat/stream", lambda _: None)
+    send(page, ANSWERED)
+    expect(page.locator(".turn-status")).to_be_visible()
+    page.wait_for_function(STATUS_IS_ABOVE)
+
+    question_box(page).fill("And a question\nof several\nlines?")
+
+    page.wait_for_function(STATUS_IS_ABOVE)
+
+
 def test_a_reader_needs_no_mouse(page: Page) -> None:
     """By keyboard alone: skip to the box, ask, reach a note, open and close the contents."""
     expect(page.locator(".title-page h1")).to_be_visible()

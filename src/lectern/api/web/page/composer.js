@@ -15,6 +15,9 @@ export class PageComposer extends Composer {
     super(/** @type {any} */ (Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, byId(id)]))), page);
     this.page = page;
     byId("filters-toggle").addEventListener("click", () => this.showFilters(byId("filter-panel").hidden));
+    const place = /** @type {HTMLElement} */ (this.parts.form.parentElement);
+    const root = document.documentElement;
+    new ResizeObserver(() => root.style.setProperty("--composer", `${place.offsetHeight}px`)).observe(place);
   }
 
   /**
@@ -37,8 +40,9 @@ export class PageComposer extends Composer {
   /** @param {boolean} shown */
   showFilters(shown) {
     const toggle = byId("filters-toggle");
-    if (!shown && !byId("filter-panel").hidden) toggle.focus();
-    byId("filter-panel").hidden = !shown;
+    const panel = byId("filter-panel");
+    if (!shown && panel.contains(document.activeElement)) toggle.focus(); // else the focus would be lost
+    panel.hidden = !shown;
     toggle.setAttribute("aria-expanded", String(shown));
   }
 }

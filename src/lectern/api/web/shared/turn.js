@@ -150,6 +150,7 @@ export class Turn {
     const until = Date.now() + seconds * 1000;
     const timer = setInterval(() => {
       const left = Math.ceil((until - Date.now()) / 1000);
+      message.setAttribute("aria-live", left > 0 ? "off" : "assertive"); // not every second is read out
       message.textContent = left > 0 ? t("turn.limited", { count: left }) : t("turn.limit_over");
       retry.disabled = left > 0;
       if (left <= 0 || !message.isConnected) clearInterval(timer);
