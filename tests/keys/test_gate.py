@@ -18,7 +18,7 @@ OPEN = (
     "/",
     "/index.html",
     "/page/main.js",
-    "/style/base.css",
+    "/style/ground.css",
     "/docs",
     "/docs.js",
     "/openapi.json",

@@ -13,7 +13,7 @@ ELSEWHERE = {"Origin": "https://elsewhere.example"}
 
 
 @pytest.mark.parametrize(
-    "path", ["/widget.js", "/widget/main.js", "/shared/api.js", "/style/base.css", "/widget/strings/de.json"]
+    "path", ["/widget.js", "/widget/main.js", "/shared/api.js", "/style/ground.css", "/widget/strings/de.json"]
 )
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", PAGE])
 def test_every_page_may_load_the_widget(site: Site, path: str, origin: str) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lectern.api.web_files import web_file
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 WEB = ROOT / "src" / "lectern" / "api" / "web"
 SCRIPTS = sorted(WEB.rglob("*.js"))
@@ -19,8 +21,8 @@ MAX_LINES = 300
 
 
 def words(language: str) -> dict[str, str]:
-    """The strings of a language."""
-    texts: dict[str, str] = json.loads((STRINGS / f"{language}.json").read_text(encoding="utf-8"))
+    """The strings of a language, as a page gets them."""
+    texts: dict[str, str] = json.loads(web_file(STRINGS / f"{language}.json").content)
     return texts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import html
 import json
 import os
@@ -16,7 +15,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from lectern.api.widget_access import WIDGET_WORDS
-from lectern.text.strings import strings_of
 from tests.answering.scripted import drafting, is_judging
 from tests.fakeai import Step
 from tests.served import LECTERN, lectern, serving
@@ -417,15 +415,6 @@ def test_axe_finds_nothing_in_the_widget(sites: Sites, open_host: Host, reader: 
     assert reader.evaluate(check) == []
     ask(reader, REFUSED)
     assert reader.evaluate(check) == []
-
-
-def test_the_widget_is_small() -> None:
-    """All that a reader's browser loads for the widget, in one language, is below 40 kB when compressed together."""
-    files = [WEB / "widget.js", *(WEB / "widget").iterdir(), *(WEB / "shared").iterdir()]
-    files += [WEB / "style" / f"{name}.css" for name in ("base", "controls", "prose", "code", "turn")]
-    words = {key: text for key, text in strings_of("de").sentences.items() if key.startswith(WIDGET_WORDS)}
-    texts = [file.read_bytes() for file in files] + [json.dumps(words).encode()]
-    assert len(gzip.compress(b"".join(texts))) < 40_000
 
 
 def test_the_widget_has_its_words() -> None:

@@ -1,6 +1,6 @@
 """The files of the web pages as they are sent. They are prepared once, when the server starts: style sheets contain
-what they import, lines that are comments are left out, and each file is compressed. A browser asks before it uses its
-copy, and is answered with a 304 as long as the file is the same."""
+what they import, lines that are comments and sentences that only the server writes are left out, and each file is
+compressed. A browser asks before it uses its copy, and is answered with a 304 as long as the file is the same."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from starlette.responses import Response
 from lectern.text.strings import STRINGS_FOLDER, languages
 
 Route = Callable[[Request], Awaitable[Response]]
+SERVER_SENTENCES = ("answer.", "book.", "doubtful.", "outline.", "question.", "talk.")  # no page writes these
 MEDIA_TYPES = {".js": "text/javascript", ".json": "application/json"}  # a system may know others
 _COMMENT_LINES = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)\n", re.MULTILINE | re.DOTALL)
 _IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
@@ -63,7 +64,8 @@ def prepared(text: str, media_type: str) -> WebFile:
 def _sent_text(file: Path) -> str:
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
-        return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+        sentences = {key: words for key, words in json.loads(text).items() if not key.startswith(SERVER_SENTENCES)}
+        return json.dumps(sentences, ensure_ascii=False, separators=(",", ":"))
     if file.suffix == ".css":
         text = _IMPORT.sub(lambda match: _sent_text(file.parent / match[1]), text)
     return _COMMENT_LINES.sub("", text) if file.suffix in (".js", ".css") else text

@@ -39,5 +39,5 @@ function moduleOf(book, module, current, open, onOpen) {
  */
 function titleIn(module, chapter, lesson) {
   const repeats = chapter.chapter === 0 && lesson.lesson === 0 && lesson.title.toLowerCase().endsWith(module.title.toLowerCase());
-  return repeats ? t("outline.overview") : lesson.title;
+  return repeats ? t("contents.overview") : lesson.title;
 }

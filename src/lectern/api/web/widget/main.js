@@ -15,7 +15,7 @@ import { Store } from "./store.js";
  *   shortcut?: string, title?: string, page?: string, site?: string}} Settings `page`, `site`: of what is around a frame
  */
 
-const FIRST_STYLES = ["widget/button.css", "style/base.css", "style/controls.css"]; // the first resets
+const FIRST_STYLES = ["widget/button.css", "style/ground.css"]; // the first resets
 const NARROW = "(max-width: 40rem)"; // the panel covers the page
 const SHORTCUT = "mod+i"; // `mod` is the command key on a Mac and the control key elsewhere
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);

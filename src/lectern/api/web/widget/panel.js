@@ -9,7 +9,7 @@ import { t } from "../shared/strings.js";
 import { adoptStyles } from "./appearance.js";
 import { Conversation } from "./conversation.js";
 
-const STYLES = ["style/prose.css", "style/code.css", "style/turn.css", "widget/panel.css"];
+const STYLES = ["style/text.css", "widget/panel.css"];
 const FOCUSABLE = "button:not(:disabled), a[href], textarea, input, summary, [tabindex='0']";
 const SUGGESTIONS = 4;
 
