@@ -130,6 +130,32 @@ def test_a_reply_that_changes_nothing_draws_nothing(page: Page) -> None:
     expect(page.locator(".turn.answer")).to_be_visible()
 
 
+def test_a_reply_that_changes_much_is_drawn_in_pieces(page: Page) -> None:
+    """Where the reply differs from what was streamed, the browser can do something else after a few blocks, and in the
+    end nothing is left to be drawn."""
+    pieces, texts = page.evaluate(
+        """async () => {
+            const { AnswerText } = await import("./shared/answer.js");
+            const text = new AnswerText({ book: () => "" });
+            const html = (word) => Array.from({ length: 20 }, (_, place) => `<p>${word} ${place}</p>`);
+            html("streamed").forEach((block, index) => text.block({ index, html: block }));
+            const pieces = [];
+            const observer = new MutationObserver((changes) => pieces.push(changes.length));
+            observer.observe(text.element, { childList: true });
+            let now = 0;
+            performance.now = () => (now += 5); // a slow machine: each block takes five milliseconds
+            await text.correct(html("corrected").join("\\n"));
+            text.finish({ html: html("corrected").join("\\n"), statements: [], should_answer: true });
+            await null;
+            return [pieces, [...text.element.children].map((block) => block.textContent)];
+        }"""
+    )
+
+    assert texts == [f"corrected {place}" for place in range(20)]
+    assert sum(pieces) == 20
+    assert max(pieces) <= 2
+
+
 def test_passages_are_drawn_when_they_are_unfolded(page: Page) -> None:
     """The notes of an answer hold their passages only after a reader has opened them."""
     turn = ask(page, ANSWERED)

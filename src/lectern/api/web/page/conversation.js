@@ -176,7 +176,7 @@ export class Conversation {
       waiting.drop(pending);
       this.#begun({ ...pending, thread: reply.session_id });
       turn.number = Math.max(0, ...this.turns.map(({ number }) => number || 0)) + 1;
-      turn.finish(reply);
+      await turn.conclude(reply, signal);
       this.#announce(reply);
       this.#idle();
     } catch (error) {

@@ -1,7 +1,7 @@
 // @ts-check
 // The reader's view of a lesson: beside the conversation on wide screens, in its place on narrow ones.
 import { byId, icon, iconButton, node, setSanitised } from "../shared/dom.js";
-import { enhance } from "../shared/answer.js";
+import { enhance } from "../shared/enhance.js";
 import { read } from "../shared/api.js";
 import { problemWords } from "../shared/problems.js";
 import { t } from "../shared/strings.js";

@@ -2,7 +2,7 @@
 // The citations of an answer. Where the column has a margin they are notes beside the words that cite them; where it has
 // none they are footnotes, which unfold below the paragraph.
 import { node, setSanitised } from "./dom.js";
-import { enhance } from "./answer.js";
+import { enhance } from "./enhance.js";
 import { wordsOf } from "./quote.js";
 import { t } from "./strings.js";
 

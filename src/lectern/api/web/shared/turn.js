@@ -95,6 +95,17 @@ export class Turn {
     if (this.status.textContent !== words) this.status.textContent = words;
   }
 
+  /**
+   * The reply to a question that was followed.
+   * @param {any} reply
+   * @param {AbortSignal} signal
+   */
+  async conclude(reply, signal) {
+    await this.text.correct(reply.html);
+    signal.throwIfAborted();
+    this.finish(reply);
+  }
+
   /** @param {any} reply */
   finish(reply) {
     this.reply = reply;

@@ -149,7 +149,7 @@ export class Conversation {
       }, signal);
       this.thread = reply.session_id;
       turn.number = Math.max(0, ...this.turns.map(({ number }) => number || 0)) + 1;
-      turn.finish({ ...reply, other_books: [] }); // they are on other sites
+      await turn.conclude({ ...reply, other_books: [] }, signal); // they are on other sites
       this.#idle();
       this.panel.announce(reply);
     } catch (error) {
