@@ -67,6 +67,27 @@ VECTORS = (
     "<javascript:alert(1)>",
     "[x]: javascript:alert(1)",
 )  # fmt: skip
+ELEMENTS = (
+    "img src=x", "svg", "body", "input autofocus", "details open", "video src=x", "audio src=x", "marquee", "a href=x",
+    "iframe", "select autofocus", "textarea autofocus", "p tabindex=1", "math",
+)  # fmt: skip
+HANDLERS = ("error", "load", "focus", "mouseover", "toggle", "animationstart", "pointerenter", "begin")
+ADDRESSES = (
+    "javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\tscript:alert(1)", "java&#10;script:alert(1)",
+    "&#106;avascript:alert(1)", "\x01javascript:alert(1)", "javascript&colon;alert(1)", "vbscript:msgbox(1)",
+    "data:text/html,<script>alert(1)</script>", "data:image/svg+xml,<svg onload=alert(1)>",
+)  # fmt: skip
+ADDRESSED = (
+    '<a href="{}">y</a>', "<form action='{}'><button>y</button></form>", '<iframe src="{}"></iframe>',
+    '<object data="{}"></object>', '<embed src="{}">', "<svg><a xlink:href='{}'><text>y</text></a></svg>",
+    "<math href='{}'><mi>y</mi></math>", '<img src="{}">', "<button formaction='{}'>y</button>", "[y]({})", "![y]({})",
+    "[y](<{}>)", '<base href="{}">', "<meta http-equiv=refresh content='0;url={}'>",
+)  # fmt: skip
+PAYLOADS = (
+    *VECTORS,
+    *(f"<{element} on{handler}=alert(1)>" for element in ELEMENTS for handler in HANDLERS),
+    *(element.format(address) for element in ADDRESSED for address in ADDRESSES),
+)
 PLACES = {
     "front matter": "---\ntitle: {one}\ndescription: {one}\n---\n\nText of the lesson.\n",
     "title": "# {one}\n\nText of the lesson.\n",

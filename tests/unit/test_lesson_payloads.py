@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 from lectern.rendering.lessons import LessonInBook
 from tests.lesson_pages import lessons_in, page_of
-from tests.unit.payloads import PLACES, VECTORS, lesson_with
+from tests.unit.payloads import PAYLOADS, PLACES, VECTORS, lesson_with
 
 TAGS = frozenset(
     "a abbr aside b blockquote br code dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img kbd li "
@@ -71,12 +72,23 @@ class Inspector(HTMLParser):
 
 
 def lessons_with(folder: Path, config: str, place: str) -> list[LessonInBook]:
-    """A book with one lesson for each payload."""
+    """A book with one lesson for each vector."""
+    return book_of(folder, config, [lesson_with(vector, place) for vector in VECTORS])
+
+
+def lessons_with_payloads(folder: Path, config: str) -> list[LessonInBook]:
+    """A book with one lesson for each payload, each in another place than the one before."""
+    texts = [lesson_with(payload, place) for payload, place in zip(PAYLOADS, cycle(PLACES), strict=False)]
+    return book_of(folder, config, texts)
+
+
+def book_of(folder: Path, config: str, texts: list[str]) -> list[LessonInBook]:
+    """A book with these lessons."""
     (folder / config).write_text("", encoding="utf-8")
     (folder / "docs").mkdir()
-    for number, vector in enumerate(VECTORS):
+    for number, text in enumerate(texts):
         suffix = "mdx" if config.startswith("docusaurus") and number % 2 else "md"
-        (folder / "docs" / f"{number:03}-lesson.{suffix}").write_text(lesson_with(vector, place), encoding="utf-8")
+        (folder / "docs" / f"{number:03}-lesson.{suffix}").write_text(text, encoding="utf-8")
     return list(lessons_in(folder))
 
 
@@ -97,9 +109,19 @@ def test_a_payload_stays_text(tmp_path: Path, place: str, config: str) -> None:
     assert findings == {}
 
 
+@pytest.mark.parametrize("config", ["docusaurus.config.js", "mkdocs.yml"])
+def test_every_payload_stays_text(tmp_path: Path, config: str) -> None:
+    """Three hundred payloads, spread over all places."""
+    lessons = lessons_with_payloads(tmp_path, config)
+
+    assert len(lessons) > len(PAYLOADS) * 2 / 3
+    findings = {lesson.chunks[0].text[:200]: Inspector(page_of(lesson).html).findings for lesson in lessons}
+    assert {text: found for text, found in findings.items() if found} == {}
+
+
 def test_there_are_enough_payloads() -> None:
-    """At least three hundred lessons are tried, and the inspection finds what it looks for."""
-    assert len(VECTORS) * len(PLACES) >= 300
+    """At least three hundred different payloads are tried, and the inspection finds what it looks for."""
+    assert len(set(PAYLOADS)) >= 300
     active = '<script>x</script><p onclick="a" style="b" id="c"><a href="javascript:x"><img src="x" data-file="../a">'
     assert len(Inspector(active).findings) == 7
 

@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, Page, Route, expect
 from lectern.rendering.answers import answer_html
 from lectern.rendering.passages import passage_html
 from tests.lesson_pages import page_of
-from tests.unit.payloads import PLACES, VECTORS
+from tests.unit.payloads import PAYLOADS, PLACES, VECTORS
 from tests.unit.test_answer_payloads import DRAFTS, blocks_cut_at
-from tests.unit.test_lesson_payloads import lessons_with
+from tests.unit.test_lesson_payloads import lessons_with, lessons_with_payloads
 from tests.web.conftest import Complaints, needs_browser
 from tests.web.reading import send
 from tests.web.test_finding import answer_with
@@ -42,15 +42,17 @@ FOUND = f"""() => {{
 def test_rendered_payloads_are_inert_in_a_browser(browser: Browser, tmp_path: Path) -> None:
     """Lessons, quotes and drafts with every payload in every place, set as HTML in a page without any policy: the
     browser finds nothing active in them, and nothing runs."""
-    texts = [html for vector in VECTORS for html in (answer_html(vector, sources=2), passage_html(vector))]
-    for vector in VECTORS:
+    texts = [html for vector in PAYLOADS for html in (answer_html(vector, sources=2), passage_html(vector))]
+    for vector in PAYLOADS:
         drafts = [draft.format(vector, vector) for draft in DRAFTS.values()]
         texts += [html for draft in drafts for html in blocks_cut_at(draft, draft.index(vector) + len(vector) // 2)]
     for number, place in enumerate(PLACES):
         folder = tmp_path / str(number)
         folder.mkdir()
         texts += [page_of(lesson).html for lesson in lessons_with(folder, "docusaurus.config.js", place)]
-    assert len(texts) >= MIN_PAYLOADS
+    (tmp_path / "spread").mkdir()
+    texts += [page_of(lesson).html for lesson in lessons_with_payloads(tmp_path / "spread", "mkdocs.yml")]
+    assert len(set(PAYLOADS)) >= MIN_PAYLOADS
     page = browser.new_page()
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
@@ -111,28 +113,28 @@ def turn_with(number: int, vector: str) -> dict[str, Any]:
 
 def serve_payloads(page: Page, thread: str) -> None:
     """A server whose every text is a payload: books, outline, filters, conversations, results and a conversation."""
-    titles = " ".join(VECTORS)
+    titles = " ".join(PAYLOADS)
     books = [{"book_id": BOOK, "title": titles, "default": True}] + [
-        {"book_id": f"b{number}", "title": vector, "default": False} for number, vector in enumerate(VECTORS)
+        {"book_id": f"b{number}", "title": vector, "default": False} for number, vector in enumerate(PAYLOADS)
     ]
-    values = {"hardware_tiers": [1, 2], "proficiency_levels": list(VECTORS), "layers": list(VECTORS)}
-    modules = [{"module": vector, "title": vector} for vector in VECTORS]
-    chapters = [{"module": vector, "chapter": number, "title": vector} for number, vector in enumerate(VECTORS)]
-    book = books[0] | {"description": titles, "language": "en", "lessons": 1, "suggestions": list(VECTORS)}
-    parts = [[{"chapter": 1, "title": vector, "lessons": [lesson_named(vector)]}] for vector in VECTORS]
-    lessons = [{"module": "m", "title": vector, "chapters": part} for vector, part in zip(VECTORS, parts, strict=True)]
+    values = {"hardware_tiers": [1, 2], "proficiency_levels": list(PAYLOADS), "layers": list(PAYLOADS)}
+    modules = [{"module": vector, "title": vector} for vector in PAYLOADS]
+    chapters = [{"module": vector, "chapter": number, "title": vector} for number, vector in enumerate(PAYLOADS)]
+    book = books[0] | {"description": titles, "language": "en", "lessons": 1, "suggestions": list(PAYLOADS)}
+    parts = [[{"chapter": 1, "title": vector, "lessons": [lesson_named(vector)]}] for vector in PAYLOADS]
+    lessons = [{"module": "m", "title": vector, "chapters": part} for vector, part in zip(PAYLOADS, parts, strict=True)]
     outline = {"book_id": BOOK, "title": titles, "modules": lessons}
     moment = "2026-01-02T03:04:05Z"
     threads = [
         {"thread_id": str(uuid.uuid4()), "title": vector, "book_id": vector, "turn_count": 1, "updated_at": moment}
-        for vector in VECTORS
+        for vector in PAYLOADS
     ]
     results = [
         {"section_title": vector, "lesson_title": vector, "text": vector, "marks": [[0, 3]], "parent_doc_id": "x",
          "line_start": 1, "line_end": 2}
-        for vector in VECTORS
+        for vector in PAYLOADS
     ]  # fmt: skip
-    turns = [turn_with(number, vector) for number, vector in enumerate(VECTORS)]
+    turns = [turn_with(number, vector) for number, vector in enumerate(PAYLOADS)]
     answers: dict[str, Any] = {
         "**/books": books,
         f"**/books/{BOOK}": book | {"filters": values | {"modules": modules, "chapters": chapters}},
@@ -151,23 +153,23 @@ def test_payloads_stay_text_on_the_readers_page(page: Page) -> None:
     thread = str(uuid.uuid4())
     serve_payloads(page, thread)
     page.goto("/")
-    expect(page.locator(".title-page h1")).to_have_text(" ".join(VECTORS))
-    expect(page.locator(".outline .module")).to_have_count(len(VECTORS))
+    expect(page.locator(".title-page h1")).to_have_text(" ".join(PAYLOADS))
+    expect(page.locator(".outline .module")).to_have_count(len(PAYLOADS))
     page.get_by_role("button", name="Filters").click()
     assert page.evaluate(ACTIVE, page.query_selector("html")) == []
     page.get_by_role("button", name="Conversations").click()
-    expect(page.locator(".conversation-title")).to_have_count(len(VECTORS))
-    assert page.locator(".conversation-title").all_text_contents() == list(VECTORS)
+    expect(page.locator(".conversation-title")).to_have_count(len(PAYLOADS))
+    assert page.locator(".conversation-title").all_text_contents() == list(PAYLOADS)
     assert page.evaluate(ACTIVE, page.query_selector("html")) == []
     page.locator("#conversations .close").click()
     page.get_by_role("button", name="Contents").click()
     page.get_by_role("searchbox", name="Search the book").fill("script")
-    expect(page.locator(".result")).to_have_count(len(VECTORS))
+    expect(page.locator(".result")).to_have_count(len(PAYLOADS))
     assert page.evaluate(ACTIVE, page.query_selector("html")) == []
 
     page.goto(f"/?thread={thread}")
-    expect(page.locator(".turn")).to_have_count(len(VECTORS))
-    assert page.locator(".question").all_text_contents() == list(VECTORS)
+    expect(page.locator(".turn")).to_have_count(len(PAYLOADS))
+    assert page.locator(".question").all_text_contents() == list(PAYLOADS)
     page.evaluate("() => document.querySelectorAll('.note-title, .flag, summary').forEach((part) => part.click())")
     expect(page.locator(".doubt").first).to_be_visible()
     assert page.evaluate(ACTIVE, page.query_selector("html")) == []
