@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.answering.scripted import KEY
 from tests.fakeai import FakeAI, fake_ai
@@ -26,6 +26,7 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+expect.set_options(timeout=30_000)  # milliseconds; a busy machine is slow, and what comes is not waited for longer
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine; .ci/run installs one")
 
 

@@ -6,10 +6,14 @@ from playwright.sync_api import Locator, Page, expect
 
 ANSWERED = "What does a best effort publisher mean for a reliable subscriber?"
 REFUSED = "Which wine goes well with roast duck?"
-OVERFLOW = """() => [...document.querySelectorAll("body, body *")]
+OVERFLOW = """async () => {
+    // what follows the width by a script does so in the next frame
+    for (const _ of [1, 2]) await new Promise((done) => requestAnimationFrame(done));
+    return [...document.querySelectorAll("body, body *")]
     .filter((shown) => !shown.closest(".visually-hidden, .skip, pre, .table, math"))
     .filter((shown) => shown.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
-    .map((shown) => `${shown.tagName}#${shown.id}.${shown.className}: ${shown.getBoundingClientRect().right}`)"""
+    .map((shown) => `${shown.tagName}#${shown.id}.${shown.className}: ${shown.getBoundingClientRect().right}`);
+}"""
 
 
 def question_box(page: Page) -> Locator:
@@ -34,7 +38,7 @@ def ask(page: Page, question: str) -> Locator:
 
 def settled(page: Page) -> None:
     """Nothing is on its way."""
-    expect(page.locator("[aria-busy]")).to_have_count(0, timeout=20_000)
+    expect(page.locator("[aria-busy]")).to_have_count(0)
 
 
 def highlighted(page: Page) -> str:

@@ -298,6 +298,9 @@ def test_a_lost_server_is_said_where_it_was_needed(page: Page, site: Site, compl
     for view, button in (("search", "Search"), ("ingest", "Dry run")):
         page.goto(f"{site.address}/desk/?book=robots&view={view}")
         expect(page.get_by_role("button", name=button)).to_be_visible()
+        expect(page.locator("#view:not([aria-busy])")).to_be_attached()
+        if view == "ingest":
+            expect(page.get_by_role("button", name="Job 1")).to_be_visible()  # nothing else is on its way
         page.context.set_offline(True)
         if view == "search":
             page.get_by_label("Question or words").fill("how do nodes talk")

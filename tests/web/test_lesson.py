@@ -27,6 +27,7 @@ def open_first_note(page: Page) -> None:
     turn = ask(page, ANSWERED)
     turn.locator(".note .note-link").first.click()
     expect(page.locator(".lesson-body h1, .lesson-page > h1")).to_have_text("Quality of Service")
+    expect(page.locator(".quoted")).to_be_in_viewport()  # the lesson was scrolled, and does not move any more
 
 
 def test_a_citation_opens_its_lesson_at_the_quoted_words(page: Page) -> None:
