@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from tests.answering.scripted import drafting
 from tests.fakeai import Step
@@ -14,32 +14,35 @@ from tests.web.reading import ANSWERED, ask, send, settled
 
 pytestmark = [pytest.mark.browser, needs_browser]
 SLOWDOWN, LOADS = 4, 3
-FIRST_PAINT_MS, INTERACTIVE_MS = 500, 1000
+INTERACTIVE_MS = 1000
 MIN_STEPS = 12  # in which a long answer is drawn
 MAX_BLOCKS = 2  # that an event draws: the one that ends, and the next
 MAX_SHIFT = 0.02  # of what a browser sums up; 0.1 is called good
 WORDS, SENTENCES = 2000, 8  # of an answer; of a paragraph
 
 
-def test_the_page_is_there_at_once(browser: Browser, server: str) -> None:
-    """On a machine that is four times slower something is painted after half a second, and after a second the reader
-    can type. The best of three loads counts, because other tests may run at the same time."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(server)
-    expect(page.locator(".title-page h1")).to_be_visible()
-    context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
-    paints, readies = [], []
-    for _ in range(LOADS):
-        page.goto("about:blank")
-        page.goto(server)
-        expect(page.locator(".title-page h1")).to_be_visible()
-        paints.append(page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-        readies.append(page.evaluate("() => performance.getEntriesByName('interactive')[0].startTime"))
-    context.close()
+def work_of(cdp: CDPSession) -> float:
+    """The milliseconds that the page's main thread has worked so far."""
+    metrics = {each["name"]: each["value"] for each in cdp.send("Performance.getMetrics")["metrics"]}
+    return float(metrics["TaskDuration"]) * 1000
 
-    assert min(paints) < FIRST_PAINT_MS
-    assert min(readies) < INTERACTIVE_MS
+
+def test_the_page_is_there_at_once(browser: Browser, server: str) -> None:
+    """What the main thread does until a reader can ask takes less than a second of a machine that is four times slower.
+    The time of the processor counts, because other programs may run at the same time; benchmarks/page.py measures when
+    something is painted, and when a reader can type."""
+    works = []
+    for _ in range(LOADS):
+        context = browser.new_context()
+        page = context.new_page()
+        cdp = context.new_cdp_session(page)
+        cdp.send("Performance.enable", {"timeDomain": "threadTicks"})
+        page.goto(server)
+        page.wait_for_function("() => performance.getEntriesByName('interactive').length")
+        works.append(work_of(cdp))
+        context.close()
+
+    assert 0 < min(works) * SLOWDOWN < INTERACTIVE_MS
 
 
 COUNTED = """async () => {
