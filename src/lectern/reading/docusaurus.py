@@ -94,10 +94,12 @@ def docs_plugins(config: str) -> list[DocsPlugin]:
     presets = [
         block for match in _PRESET_DOCS.finditer(text) if _DOCS_SETTINGS.search(block := _braces(scanner, match.end()))
     ]
+    named = [_plugin(_braces(scanner, match.end())) for match in _PLUGIN_DOCS.finditer(text)]
     plugins = [_plugin(block) for block in presets[:1]]
-    if not plugins and not _NO_DOCS.search(text):
-        plugins.append(DocsPlugin())
-    plugins += [_plugin(_braces(scanner, match.end())) for match in _PLUGIN_DOCS.finditer(text)]
+    default = DocsPlugin()
+    if not plugins and not _NO_DOCS.search(text) and default.path not in {plugin.path for plugin in named}:
+        plugins.append(default)
+    plugins += named
     return list({plugin.path: plugin for plugin in reversed(plugins)}.values())[::-1]
 
 

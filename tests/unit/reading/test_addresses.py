@@ -67,6 +67,14 @@ def test_a_second_docs_plugin(tmp_path: Path) -> None:
     ]
 
 
+def test_a_docs_plugin_without_a_preset(tmp_path: Path) -> None:
+    """What it says of the folder `docs` holds, and no preset's defaults."""
+    config = """module.exports = { url: 'https://robots.dev', baseUrl: '/',
+      plugins: [['@docusaurus/plugin-content-docs', { routeBasePath: '/' }]] };"""
+
+    assert urls(tmp_path, {"docusaurus.config.js": config, "docs/a.md": BODY}) == ["https://robots.dev/a"]
+
+
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
