@@ -203,7 +203,8 @@ async def filled(server: QdrantServer, database: str, stem: str) -> AsyncIterato
     from tests.doubles import WordEmbedder
 
     from lectern.app.collections import OpenCollections
-    from lectern.index.server import connect, open_server_index
+    from lectern.index.nodes import connect
+    from lectern.index.server import open_server_index
     from lectern.ports.index import Serving
     from lectern.store.database import database_url, open_database
     from lectern.store.ledger import SqlLedger

@@ -17,8 +17,9 @@ from lectern.domain.jobs import Finished, IngestionJob, Mode
 from lectern.domain.scope import ChunkFilter
 from lectern.index.edge import EdgeIndex, engine_errors, open_edge_index
 from lectern.index.edge import compile_filter as edge_filter
+from lectern.index.layout import CHUNK_ID
 from lectern.index.schema import DENSE, LEXICAL, collection_name
-from lectern.index.server import CHUNK_ID, ServerIndex, generation_of
+from lectern.index.server import ServerIndex, generation_of
 from lectern.index.server import compile_filter as server_filter
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest
 from lectern.ingestion.replacing import recover_all, verify_all

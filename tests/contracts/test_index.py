@@ -16,8 +16,9 @@ from lectern.domain.errors import IndexDamaged, IndexMismatch
 from lectern.domain.scope import ChunkFilter
 from lectern.index.edge import PLAIN_FILE, READY_FILE, open_edge_index
 from lectern.index.lexical import passage_terms
+from lectern.index.nodes import connect
 from lectern.index.schema import LEXICAL
-from lectern.index.server import connect, open_server_index
+from lectern.index.server import open_server_index
 from lectern.ports.index import ChunkIndex, CountedChunk, IndexView, LiveLessons, TermCounts
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
 from tests.qdrant import server_index

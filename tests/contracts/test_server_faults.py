@@ -19,8 +19,9 @@ from qdrant_client.http.exceptions import ResponseHandlingException
 from lectern.domain.chunks import Change
 from lectern.domain.errors import IndexDamaged, ProviderError, ProviderTimeout
 from lectern.domain.scope import ChunkFilter
-from lectern.index import server as adapter
-from lectern.index.server import MAX_FAILURES, ServerIndex, connect, open_server_index
+from lectern.index import nodes
+from lectern.index.nodes import connect
+from lectern.index.server import MAX_FAILURES, ServerIndex, open_server_index
 from lectern.ingestion.doctor import examine
 from lectern.ingestion.ingest import IngestDeps
 from lectern.ports.index import IndexView
@@ -36,11 +37,11 @@ Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy of this machine between, and a server gets one second instead of twenty."""
+    """No proxy of this machine between, and a server gets one second for a write, too."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr(adapter, "TIMEOUT_SECONDS", 1)
+    monkeypatch.setattr(nodes, "WRITE_SECONDS", 1)
 
 
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -150,9 +151,12 @@ async def test_a_server_that_does_not_serve_is_an_error_in_bounded_time(fault: s
 
     async with faulty(answer) as url, asyncio.timeout(6 * BOUND):
         with pytest.raises(error):
-            async with asyncio.timeout(BOUND), open_server_index(connect(url, None), "c", DIMENSIONS, Book()):
+            async with (
+                asyncio.timeout(BOUND),
+                open_server_index(connect(url, None, seconds=1), "c", DIMENSIONS, Book()),
+            ):
                 pass
-        client = connect(url, None)
+        client = connect(url, None, seconds=1)
         for work in (_count, _find, _look_up, _books):
             with pytest.raises(error):
                 async with asyncio.timeout(BOUND):
@@ -171,7 +175,7 @@ async def test_readers_do_not_queue_up_before_a_server_that_is_silent() -> None:
     """After a few that had to wait, every further reader gets the error at once."""
     answer, _ = FAULTS["silent"]
     async with faulty(answer) as url:
-        client = connect(url, None)
+        client = connect(url, None, seconds=1)
         index = ServerIndex(client, "c", Book())
         for _ in range(MAX_FAILURES):
             with pytest.raises(ProviderError):

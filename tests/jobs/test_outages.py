@@ -17,7 +17,8 @@ from lectern.app.collections import OpenCollections
 from lectern.domain import failpoints
 from lectern.domain.errors import OutOfResources, ProviderError, ProviderRefused, RateLimited, StoreUnavailable
 from lectern.domain.jobs import IngestionJob, JobOrder, JobRecord, Mode
-from lectern.index.server import connect, open_server_index
+from lectern.index.nodes import connect
+from lectern.index.server import open_server_index
 from lectern.ingestion.ingest import IngestDeps
 from lectern.ingestion.outages import Outage, Patience
 from lectern.ingestion.worker import InProcess

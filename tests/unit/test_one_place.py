@@ -69,7 +69,9 @@ def test_a_database_is_opened_in_the_composition_root() -> None:
 def test_adapters_are_built_in_app() -> None:
     """Above the adapters `app` alone imports them; measurements may run a network by itself."""
     assert {file for file in importers_of("store") if not file.startswith("app/")} == set()
-    assert importers_of("index.edge") | importers_of("index.server") == {"app/factories.py"}
+    assert importers_of("index.edge") | importers_of("index.server") | importers_of("index.nodes") == {
+        "app/factories.py"
+    }
     assert {
         file for file in importers_of("models") if not file.startswith(("app/factories.py", "evals/", "cli/eval"))
     } == set()

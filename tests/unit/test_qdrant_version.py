@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from lectern.domain.errors import ConfigError
-from lectern.index.server import OLDEST_RELEASE, TESTED_RELEASES, check_version, connect
+from lectern.index.nodes import OLDEST_RELEASE, TESTED_RELEASES, check_version, connect
 from tests.qdrant_server import QdrantServer
 
 

@@ -160,11 +160,25 @@ class PartFactory:
                 self._home.indexes, collection, dimensions, lexicon, serving=self.serving, min_free=min_free
             )
         import_extra("qdrant_client", extra="server", setting="QDRANT_URL")
-        from lectern.index.server import connect, open_server_index
+        from lectern.index.layout import Layout
+        from lectern.index.nodes import connect
+        from lectern.index.server import open_server_index
 
-        key = self.settings.qdrant_api_key
-        client = connect(self.settings.qdrant_url, key.get_secret_value() if key else None)
-        return open_server_index(client, collection, dimensions, self.ledger.generations(collection))
+        settings = self.settings
+        key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+        client = connect(
+            self.settings.qdrant_url, key, seconds=settings.qdrant_timeout, grpc_port=settings.qdrant_grpc_port
+        )
+        layout = Layout(
+            shards=settings.qdrant_shards,
+            replicas=settings.qdrant_replicas,
+            write_consistency=settings.qdrant_write_consistency,
+            on_disk=settings.qdrant_on_disk,
+            quantization=settings.qdrant_quantization,
+            graph_per_book=settings.qdrant_graph_per_book,
+            exact_below=settings.qdrant_exact_below,
+        )
+        return open_server_index(client, collection, dimensions, self.ledger.generations(collection), layout)
 
 
 def openai_key(settings: Settings) -> str:
@@ -298,7 +312,8 @@ def model_description(settings: Settings) -> str:
 
 def parts_description(settings: Settings, fingerprint: str) -> str:
     """What a server runs on, in one line without secrets: model, embedder, index and database."""
-    index = f"Qdrant at {urlsplit(settings.qdrant_url).netloc}" if settings.qdrant_url else "embedded"
+    nodes = [urlsplit(url.strip()).netloc.rpartition("@")[2] for url in (settings.qdrant_url or "").split(",")]
+    index = f"Qdrant at {', '.join(nodes)}" if settings.qdrant_url else "embedded"
     database = "SQLite"
     if settings.database_url is not None:
         url = urlsplit(settings.database_url.get_secret_value())

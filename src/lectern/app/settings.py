@@ -318,7 +318,8 @@ class Settings(BaseSettings):
     qdrant_url: str | None = Field(
         default=None,
         validation_alias="QDRANT_URL",
-        description="A Qdrant server instead of the embedded index (needs `lectern[server]`).",
+        description="A Qdrant server instead of the embedded index (needs `lectern[server]`); the nodes of a cluster, "
+        "separated by commas.",
     )
     qdrant_api_key: SecretStr | None = Field(
         default=None, validation_alias="QDRANT_API_KEY", description="Key for that server."
@@ -328,6 +329,34 @@ class Settings(BaseSettings):
         validation_alias="QDRANT_COLLECTION_NAME",
         pattern=r"^[A-Za-z0-9_-]{1,100}$",
         description="First part of the collection's name.",
+    )
+    qdrant_timeout: float = Field(
+        default=5, gt=0, le=600, description="Seconds that a reader waits for the Qdrant server, all nodes together."
+    )
+    qdrant_grpc_port: int | None = Field(
+        default=None, ge=1, le=65535, description="The port at which every node is asked over gRPC; default: REST."
+    )
+    qdrant_shards: int | None = Field(
+        default=None, ge=1, le=64, description="Shards of a new collection; default: one for each node."
+    )
+    qdrant_replicas: int = Field(
+        default=1, ge=1, le=64, description="Nodes that hold each shard; with 2, any one node may be lost."
+    )
+    qdrant_write_consistency: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Copies that a write must reach; as many as there are nodes for them means that none may be lost.",
+    )
+    qdrant_on_disk: bool = Field(default=False, description="Leave vectors and payloads on the disk.")
+    qdrant_quantization: Literal["none", "scalar", "binary"] = Field(
+        default="none", description="Smaller vectors in memory, for books that are searched approximately."
+    )
+    qdrant_graph_per_book: bool = Field(
+        default=True, description="A search graph for each book; without it, one for all books besides."
+    )
+    qdrant_exact_below: int = Field(
+        default=50_000, ge=0, description="Chunks from which on a book is searched approximately, through its graph."
     )
 
     @property

@@ -251,6 +251,10 @@ class EdgeIndex:
         """In how many of these chunks each term occurs, as this index finds them."""
         return count_terms(chunks, language)
 
+    async def faults(self, *, mend: bool) -> list[str]:
+        """None: it has no settings of its own."""
+        return []
+
     async def check_room(self) -> None:
         """Raise if the disk has too little room for a batch."""
         await asyncio.to_thread(self._room.check)

@@ -5,70 +5,40 @@ generation, the ledger says in one commit which generation is live, and only the
 ignores points that are not live. If a replacement was committed during a read, the read is repeated, so that no
 response mixes two versions.
 
-Exceptions of the Qdrant client become errors of Lectern in this module.
-
 A circuit breaker protects against a server that does not answer: after a few failures in a row, requests fail at once.
 Every few seconds one request is let through. When it succeeds, all requests are.
 """
 
 from __future__ import annotations
 
-import json
-import logging
-import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
-import httpx
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from lectern.domain.chunks import Change, Chunk, ChunkId, IndexedChunk, StampedChunk, Vector
-from lectern.domain.dependencies import calling
-from lectern.domain.errors import (
-    Busy,
-    ConfigError,
-    IndexDamaged,
-    IndexMismatch,
-    ProviderError,
-    ProviderFaulty,
-    ProviderRefused,
-    ProviderTimeout,
-    RateLimited,
-)
+from lectern.domain.errors import Busy, IndexDamaged, ProviderError, ProviderFaulty
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
 from lectern.domain.scope import ChunkFilter
+from lectern.index import layout as layouts
 from lectern.index import lexical, schema
+from lectern.index.layout import CHUNK_ID, GENERATION, Layout, search_params
+from lectern.index.nodes import check_version, client_errors
 from lectern.index.rarity import WeightedTerms, count_terms, current_counts, weigh
 from lectern.index.schema import AnyOf, ChunkRef, Condition, Equals, Scores, Within, conditions_of
 from lectern.ports.index import Commit, Generations
 from lectern.schemas.payload import from_payload, to_payload
 
 T = TypeVar("T")
-log = logging.getLogger("lectern.index")
 
-PROVIDER = "qdrant"
-BAD_REQUEST, SERVER_ERROR = 400, 500
-PAGE_SIZE = 512
 MAX_BOOKS = 100_000
-CHUNK_ID = "chunk_id"
-GENERATION = "generation"
+PAGE_SIZE = 512
 PARENT = "parent_doc_id"
-
-OLDEST_RELEASE = (1, 12)  # the first that counts points by a field's values
-TESTED_RELEASES = ((1, 16),)
-# The client keeps no connection to this machine, because with the client's own headers each answer takes 40 ms more on
-# a kept one: the server compresses it in pieces and waits for the first to be acknowledged before it sends the next.
-# A server may close a connection that was idle for 5 seconds.
-KEEP_ALIVE = httpx.Limits(keepalive_expiry=4)
-UNCOMPRESSED = {"Accept-Encoding": "identity"}
-EXACT = models.SearchParams(exact=True)  # as in the embedded index, so that both rank alike
 MAX_SHARDS = 64
 MAX_GENERATIONS = 100_000  # one for each batch of lessons that was ingested
 MAX_CACHED_CHUNKS = 500  # with their vectors, 40 KB each or more
@@ -78,34 +48,8 @@ P = TypeVar("P", models.ScoredPoint, models.Record)
 MAX_FAILURES = 3  # in a row
 RETRY_SECONDS = 5.0  # between two attempts; a 503 tells clients to wait as long
 POINTS_PER_REQUEST = 64
-TIMEOUT_SECONDS = 20
+EXACT = search_params(Layout(), chunks=0)
 MAX_ATTEMPTS = 10  # of a read that replacements interrupt, and of a deletion
-
-
-@contextmanager
-def client_errors() -> Iterator[None]:
-    """Report the call, and turn an exception of the client into an error of Lectern that says what to do."""
-    with calling("qdrant"), _mapped_errors():
-        yield
-
-
-@contextmanager
-def _mapped_errors() -> Iterator[None]:
-    try:
-        yield
-    except ResourceExhaustedResponse as exc:
-        raise RateLimited(PROVIDER, float(exc.retry_after_s)) from exc
-    except UnexpectedResponse as exc:
-        status = exc.status_code or SERVER_ERROR
-        if BAD_REQUEST <= status < SERVER_ERROR:
-            raise ProviderRefused(PROVIDER, f"refused ({status}); check QDRANT_URL and QDRANT_API_KEY") from exc
-        raise ProviderError(PROVIDER, f"failed ({status}); try again") from exc
-    except (json.JSONDecodeError, UnicodeDecodeError) as exc:  # the client does not catch these
-        raise ProviderError(PROVIDER, "gave an answer that cannot be read; check that QDRANT_URL is a Qdrant") from exc
-    except ResponseHandlingException as exc:
-        if isinstance(exc.source, httpx.TimeoutException):
-            raise ProviderTimeout(PROVIDER, "did not answer in time; try again") from exc
-        raise ProviderError(PROVIDER, "could not be reached; check QDRANT_URL and that the server runs") from exc
 
 
 class ServerView:
@@ -120,11 +64,13 @@ class ServerView:
         client: AsyncQdrantClient,
         collection: str,
         generations: Generations,
+        layout: Layout,
         points: dict[str, IndexedChunk],
     ) -> None:
         self._client = client
         self._collection = collection
         self._generations = generations
+        self._layout = layout
         self._points = points  # by point, which is of one generation: what it holds never changes
         self._first: dict[str, int] = {}  # the epoch of each book before it was read
         self._last: dict[str, int] = {}  # and after
@@ -144,15 +90,18 @@ class ServerView:
         counts = await current_counts(words.indices, language, where.book_id, self._generations, self)
         self._first.setdefault(where.book_id, counts.epoch)
         terms = weigh(words, counts)
+        params = search_params(self._layout, counts.chunks)
         hidden = 0  # points of versions that are not live, for which more are asked for
         while True:
-            searches = _searches(vector, terms, where, limit + hidden)
+            searches = _searches(vector, terms, where, limit + hidden, params)
             with client_errors():
                 near, *shared = await self._client.query_batch_points(self._collection, searches)
             live = await self._live(where.book_id, near.points)
             if len(near.points) - len(live) <= hidden:
                 break
             hidden = len(near.points) - len(live)
+        if not live and counts.chunks and self.is_current:
+            await self._check_that_it_holds(where.book_id)
         cosines = {str(point.id): point.score for point in live}
         bm25s = {str(point.id): point.score for response in shared for point in response.points}
         bm25s = {point: score for point, score in bm25s.items() if point in cosines}
@@ -243,6 +192,13 @@ class ServerView:
             records += await scroll(self._client, self._collection, scope, with_vectors=with_vectors)
         return await self._live(book_id, records)
 
+    async def _check_that_it_holds(self, book_id: str) -> None:
+        """Raise if the collection has no point of a book that has chunks: it was lost, or made anew by others."""
+        with client_errors():
+            count = (await self._client.count(self._collection, count_filter=compile_book_filter(book_id))).count
+        if not count:
+            raise IndexDamaged(f"the index holds nothing of {book_id!r}; run: lectern doctor --mend")
+
     async def _note_epoch(self, book_id: str) -> None:
         if book_id not in self._first:
             self._first[book_id] = await self._generations.epoch(book_id)
@@ -256,11 +212,13 @@ class ServerView:
         return [point for point in points if generations.get(_payload(point)[PARENT]) == _payload(point)[GENERATION]]
 
 
-def _searches(vector: Vector, terms: WeightedTerms, where: ChunkFilter, limit: int) -> list[models.QueryRequest]:
+def _searches(
+    vector: Vector, terms: WeightedTerms, where: ChunkFilter, limit: int, params: models.SearchParams
+) -> list[models.QueryRequest]:
     """Two searches for one request: the cosine, and then the BM25 score, of every chunk that is among the best by
     either. Each shard proposes as many as it is asked for, so the answers may be longer."""
     scope = compile_filter(where)
-    nearest = models.Prefetch(query=[vector], using=schema.DENSE, filter=scope, params=EXACT, limit=limit)
+    nearest = models.Prefetch(query=[vector], using=schema.DENSE, filter=scope, params=params, limit=limit)
     proposals = [nearest]
     if terms.indices:
         words = models.SparseVector(indices=terms.indices, values=terms.values)
@@ -271,7 +229,7 @@ def _searches(vector: Vector, terms: WeightedTerms, where: ChunkFilter, limit: i
             prefetch=proposals,
             query=[vector],
             using=schema.DENSE,
-            params=EXACT,
+            params=EXACT,  # what was proposed, with the vectors as they are
             limit=most,
             with_payload=[CHUNK_ID, GENERATION, PARENT, schema.HASH_FIELD],
         )
@@ -394,17 +352,33 @@ class CircuitBreaker:
 class ServerIndex:
     """Chunks in a collection of a Qdrant server."""
 
-    def __init__(self, client: AsyncQdrantClient, collection: str, generations: Generations) -> None:
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        collection: str,
+        generations: Generations,
+        layout: Layout = Layout(),  # noqa: B008  # it is frozen
+        *,
+        unindexed: Sequence[str] = (),
+    ) -> None:
+        """`unindexed` are the fields whose payload index is missing: nothing is read until the doctor has made them."""
         self._client = client
         self._generations = generations
+        self._layout = layout
+        self._unindexed = list(unindexed)
         self._points: dict[str, IndexedChunk] = {}
         self._breaker = CircuitBreaker("qdrant")
         self.collection = collection
 
     async def read(self, work: Callable[[ServerView], Awaitable[T]]) -> T:
         """Run `work`, and run it again if a replacement was committed in between."""
+        if self._unindexed:
+            raise IndexDamaged(
+                f"the collection {self.collection!r} lacks the payload indexes of {', '.join(self._unindexed)}; run: "
+                "lectern doctor --mend"
+            )
         for _ in range(MAX_ATTEMPTS):
-            view = ServerView(self._client, self.collection, self._generations, self._points)
+            view = ServerView(self._client, self.collection, self._generations, self._layout, self._points)
             with self._breaker.request():  # readers do not wait for a server that is down
                 result = await work(view)
             if view.is_current:
@@ -414,6 +388,18 @@ class ServerIndex:
     def count_terms(self, chunks: Sequence[Chunk], language: str) -> dict[int, int]:
         """In how many of these chunks each term occurs, as this index finds them."""
         return count_terms(chunks, language)
+
+    async def faults(self, *, mend: bool) -> list[str]:
+        """What of the collection is not as it is configured: payload indexes and layout."""
+        with client_errors():
+            missing = await layouts.missing_indexes(self._client, self.collection)
+            faults = [f"the payload index of {name} is missing" for name in missing]
+            faults += await layouts.differences(self._client, self.collection, self._layout)
+            if mend and faults:
+                await layouts.add_indexes(self._client, self.collection, missing)
+                await layouts.mend(self._client, self.collection, self._layout)
+        self._unindexed = [] if mend else missing
+        return faults
 
     async def check_room(self) -> None:
         """Nothing: the server looks after its own disk."""
@@ -489,81 +475,22 @@ def to_point(indexed: IndexedChunk, language: str, generation: int) -> models.Po
 
 @asynccontextmanager
 async def open_server_index(
-    client: AsyncQdrantClient, collection: str, dimensions: int | None, generations: Generations
+    client: AsyncQdrantClient,
+    collection: str,
+    dimensions: int | None,
+    generations: Generations,
+    layout: Layout = Layout(),  # noqa: B008  # it is frozen
 ) -> AsyncIterator[ServerIndex]:
     """The collection on the server, created on first use if dimensions are given; the client is closed at the end."""
     try:
         with client_errors():
             check_version((await client.info()).version)
-            if await client.collection_exists(collection):
-                await _check(client, collection, dimensions)
-            elif dimensions is None:
+            exists = await client.collection_exists(collection)
+            if not exists and dimensions is None:
                 raise IndexDamaged(f"the collection {collection!r} is not on the server; run: lectern doctor --mend")
-            else:
-                await _create(client, collection, dimensions)
-        yield ServerIndex(client, collection, generations)
+            if not exists and dimensions is not None:
+                await layouts.create(client, collection, dimensions, layout)
+            missing = await layouts.check(client, collection, dimensions)
+        yield ServerIndex(client, collection, generations, layout, unindexed=missing)
     finally:
         await client.close()
-
-
-def connect(url: str, api_key: str | None) -> AsyncQdrantClient:
-    """A client for a server; it sends nothing yet."""
-    try:
-        return AsyncQdrantClient(
-            url=url,
-            api_key=api_key,
-            timeout=TIMEOUT_SECONDS,
-            check_compatibility=False,  # by a thread that prints warnings; `check_version` does it
-            limits=KEEP_ALIVE,
-            headers=UNCOMPRESSED,
-        )
-    except ValueError as exc:
-        raise ConfigError(f"QDRANT_URL: {url!r} is no address ({exc})") from exc
-
-
-def check_version(version: str) -> None:
-    """Refuse a server that cannot do what is asked of it, and warn of one that was never tried."""
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    release = (int(numbers[1]), int(numbers[2])) if numbers else None
-    if release is None or release not in TESTED_RELEASES:
-        log.warning("the Qdrant server is %s, which was not tested; tested: %s", version, _in_words(TESTED_RELEASES))
-    if release is not None and release < OLDEST_RELEASE:
-        raise ConfigError(
-            f"QDRANT_URL: the Qdrant server is {version}; {_in_words([OLDEST_RELEASE])} or newer is needed, which "
-            "counts the points of each version of a lesson. Upgrade the server"
-        )
-
-
-def _in_words(releases: Iterable[tuple[int, int]]) -> str:
-    return ", ".join(f"{major}.{minor}" for major, minor in releases)
-
-
-async def _check(client: AsyncQdrantClient, collection: str, dimensions: int | None) -> None:
-    """Refuse a collection that is not ours; let one of an older version take the terms' weights as they come."""
-    params = (await client.get_collection(collection)).config.params
-    vectors: Any = params.vectors
-    dense = vectors.get(schema.DENSE) if isinstance(vectors, dict) else None
-    if dense is None or (dimensions is not None and dense.size != dimensions):
-        raise IndexMismatch(
-            f"the collection {collection!r} on the server was not made by Lectern for {dimensions} dimensions; "
-            "set QDRANT_COLLECTION_NAME to another name"
-        )
-    words = (params.sparse_vectors or {}).get(schema.LEXICAL)
-    if words is not None and words.modifier == models.Modifier.IDF:
-        plain = {schema.LEXICAL: models.SparseVectorParams(modifier=models.Modifier.NONE)}
-        await client.update_collection(collection, sparse_vectors_config=plain)
-
-
-async def _create(client: AsyncQdrantClient, collection: str, dimensions: int) -> None:
-    windows = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    dense = models.VectorParams(size=dimensions, distance=models.Distance.COSINE, multivector_config=windows)
-    sparse = models.SparseVectorParams()  # terms come weighted
-    await client.create_collection(
-        collection, vectors_config={schema.DENSE: dense}, sparse_vectors_config={schema.LEXICAL: sparse}
-    )
-    tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-    await client.create_payload_index(collection, schema.TENANT_FIELD, field_schema=tenant)
-    for name in (*schema.KEYWORD_FIELDS, CHUNK_ID):
-        await client.create_payload_index(collection, name, field_schema=models.PayloadSchemaType.KEYWORD)
-    for name in (*schema.INTEGER_FIELDS, GENERATION):
-        await client.create_payload_index(collection, name, field_schema=models.PayloadSchemaType.INTEGER)

@@ -30,6 +30,7 @@ Kind = Literal[
     "term counts",
     "stuck change",
     "lost collection",
+    "collection",
     "unknown book",
     "left-over collection",
     "unused vectors",
@@ -60,6 +61,8 @@ async def examine(deps: IngestDeps, *, mend: bool) -> AsyncIterator[Finding]:
     books = {entry.manifest.book_id for entry in await deps.ledger.books()}
     books |= {work.book_id for work in await deps.ledger.unsettled()}
     all_mended = True
+    async for finding in _examine_collection(deps, mend=mend):
+        yield finding
     try:
         books |= await _book_ids_in_index(deps)
     except LecternError as exc:  # each book may still have findings
@@ -72,6 +75,18 @@ async def examine(deps: IngestDeps, *, mend: bool) -> AsyncIterator[Finding]:
     if mend and all_mended:  # the vector of a lost chunk looks unused, and is needed to mend its lesson
         async for finding in _examine_vectors(deps):
             yield finding
+
+
+async def _examine_collection(deps: IngestDeps, *, mend: bool) -> AsyncIterator[Finding]:
+    """What the current collection has otherwise than it is configured. A missing index keeps readers out; the rest is
+    for the operator to know."""
+    index = deps.collections.current.index
+    try:
+        for fault in await index.faults(mend=mend):
+            severity: Severity = "problem" if "missing" in fault else "note"
+            yield Finding(kind="collection", book_id=None, detail=fault, mended=mend, severity=severity)
+    except LecternError as exc:
+        yield Finding(kind="not examined", book_id=None, detail=str(exc))
 
 
 async def _book_ids_in_index(deps: IngestDeps) -> frozenset[str]:

@@ -90,6 +90,9 @@ class ChunkIndex(Protocol):
     def count_terms(self, chunks: Sequence[Chunk], language: str) -> dict[int, int]:
         """In how many of these chunks each term occurs, as this index finds them."""
 
+    async def faults(self, *, mend: bool) -> list[str]:
+        """What of the collection is not as it is configured; with `mend` it is made so."""
+
     async def check_room(self) -> None:
         """Raise if there is too little room for a batch of changes."""
 

@@ -1,0 +1,253 @@
+"""A cluster of three Qdrant nodes that hold each shard twice: any node may be lost, and the collection is as the
+operator configured it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import pytest
+from qdrant_client import models
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from lectern.domain.chunks import Change, Vector
+from lectern.domain.dependencies import Call, watch
+from lectern.domain.errors import ConfigError, IndexDamaged, LecternError, ProviderTimeout
+from lectern.domain.evidence import Candidate
+from lectern.index import layout as layouts
+from lectern.index.layout import Layout, search_params
+from lectern.index.nodes import connect
+from lectern.index.server import ServerIndex, open_server_index
+from lectern.ports.index import ChunkIndex
+from tests.contracts.test_index import BOOK, Book
+from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
+from tests.qdrant_server import QdrantServer, qdrant_cluster, qdrant_server
+
+LAYOUT = Layout(shards=3, replicas=2)
+LESSONS = 30
+QUESTIONS = tuple((unit_vector(f"v{n}"), f"robot {n}") for n in range(3))
+Rankings = list[list[Candidate]]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[list[QdrantServer]]:
+    """Three nodes of one cluster."""
+    with qdrant_cluster(3) as running:
+        yield running
+
+
+@asynccontextmanager
+async def opened(
+    urls: str, name: str, ledger: Book, layout: Layout = LAYOUT, *, seconds: float = 30.0, grpc_port: int | None = None
+) -> AsyncIterator[ServerIndex]:
+    """A collection on those nodes."""
+    client = connect(urls, None, seconds=seconds, grpc_port=grpc_port)
+    async with open_server_index(client, name, DIMENSIONS, ledger, layout) as index:
+        yield index
+
+
+async def store(index: ChunkIndex, ledger: Book, lessons: range) -> None:
+    """Put lessons of one chunk each, no two of which have the same score."""
+    texts = {n: f"Robot number {n}{' goes' * n}." for n in lessons}
+    put = tuple(indexed(chunk(text, place(lesson=n)), unit_vector(f"v{n}")) for n, text in texts.items())
+    change, number = Change(put=put, drop=(), language="en"), ledger.number + 1
+
+    async def commit() -> None:
+        ledger.commit("book", number, [change])
+
+    await index.replace("book", number, [change], commit)
+
+
+async def rankings(index: ChunkIndex) -> Rankings:
+    """What every question finds."""
+
+    async def ranking(vector: Vector, text: str) -> list[Candidate]:
+        found = await index.read(lambda view: view.find(vector, text, language="en", where=BOOK, limit=10))
+        # the last digits of a score depend on how it is sent and where it is added up
+        return [one._replace(cosine=round(one.cosine, 4), bm25=round(one.bm25, 4)) for one in found]
+
+    return [await ranking(vector, text) for vector, text in QUESTIONS]
+
+
+def addresses_of(nodes: list[QdrantServer]) -> str:
+    """As they stand in QDRANT_URL."""
+    return ", ".join(node.url for node in nodes)
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    """Wait for a state."""
+    while not reached():  # noqa: ASYNC110  # nothing announces it
+        await asyncio.sleep(0.01)
+
+
+async def copies_live(index: ServerIndex) -> None:
+    """Wait until every copy of every shard is in use, and none is being moved."""
+    while True:
+        with suppress(LecternError, UnexpectedResponse, ResponseHandlingException):  # while the node comes back
+            info = await index._client.collection_cluster_info(index.collection)
+            states = {shard.state for shard in (*info.local_shards, *info.remote_shards)}
+            if not info.shard_transfers and states == {models.ReplicaState.ACTIVE}:
+                return
+        await asyncio.sleep(0.05)
+
+
+async def once(tries: int, work: object) -> object:
+    """What `work` gives, after so many failures at most."""
+    for attempt in range(tries + 1):
+        try:
+            return await work()  # type: ignore[operator]  # a function without arguments
+        except LecternError:
+            if attempt == tries:
+                raise
+            await asyncio.sleep(0.2)
+    raise AssertionError
+
+
+async def test_every_node_may_be_lost_while_it_is_read_and_written(nodes: list[QdrantServer]) -> None:
+    """With each node killed in turn, each read succeeds after one retry at most and ranks as before, new lessons are
+    stored, and the node takes part again once it is back."""
+    ledger = Book()
+    async with opened(addresses_of(nodes), "lost-nodes", ledger) as index:
+        await store(index, ledger, range(LESSONS))
+        reads = 0
+        for number, node in enumerate(nodes):
+            expected = await rankings(index)
+            stop, disturbed = asyncio.Event(), list[Rankings]()
+
+            async def read(stop: asyncio.Event = stop, disturbed: list[Rankings] = disturbed) -> None:
+                while not stop.is_set():
+                    disturbed.append(await once(1, lambda: rankings(index)))  # type: ignore[arg-type]
+
+            async with asyncio.TaskGroup() as readers:
+                for _ in range(4):
+                    readers.create_task(read())
+                await until(lambda disturbed=disturbed: len(disturbed) >= 4)
+                node.kill()
+                enough = len(disturbed) + 12
+                await until(lambda disturbed=disturbed, enough=enough: len(disturbed) >= enough)
+                stop.set()
+            assert all(found == expected for found in disturbed)
+            reads += len(disturbed) * len(QUESTIONS)
+
+            new = range(LESSONS + number, LESSONS + number + 1)
+            await once(20, lambda new=new: store(index, ledger, new))
+            count = await index.read(lambda view: view.count(BOOK))
+            assert count == LESSONS + number + 1
+            node.start()
+            await copies_live(index)
+        assert reads >= 3 * 16 * len(QUESTIONS)
+
+
+async def test_a_collection_is_made_as_configured_and_mended_to_it(nodes: list[QdrantServer]) -> None:
+    """Shards, copies, write consistency, what is on the disk, quantization and graphs; a collection that differs is
+    told with the settings' names, and the doctor gives it what it lacks."""
+    layout = Layout(shards=2, replicas=2, write_consistency=2, on_disk=True, quantization="scalar")
+    ledger = Book()
+    async with opened(addresses_of(nodes), "plain", ledger, Layout(shards=2)) as index:
+        await store(index, ledger, range(LESSONS))
+        expected = await rankings(index)
+        assert await index.faults(mend=False) == []
+    async with opened(addresses_of(nodes), "plain", ledger, layout) as index:
+        faults = " ".join(await index.faults(mend=False))
+        for name in ("REPLICAS", "WRITE_CONSISTENCY", "ON_DISK", "QUANTIZATION"):
+            assert f"LECTERN_QDRANT_{name} is" in faults
+        await index.faults(mend=True)
+        await copies_live(index)
+        assert await index.faults(mend=False) == []
+        assert await rankings(index) == expected
+    async with opened(addresses_of(nodes), "configured", Book(), layout) as index:
+        assert await index.faults(mend=False) == []
+
+
+async def test_missing_payload_indexes_are_an_error_that_the_doctor_mends(real_qdrant: QdrantServer) -> None:
+    """Nothing is read without them: a filter would look at every point, and counts would be refused."""
+    ledger = Book()
+    async with AsyncExitStack() as stack:
+        index = await stack.enter_async_context(opened(real_qdrant.url, "unindexed", ledger, Layout()))
+        await store(index, ledger, range(3))
+        await index._client.delete_payload_index("unindexed", "generation")
+        again = await stack.enter_async_context(opened(real_qdrant.url, "unindexed", ledger, Layout()))
+        with pytest.raises(IndexDamaged, match=r"generation.*doctor --mend"):
+            await rankings(again)
+        assert await again.faults(mend=False) == ["the payload index of generation is missing"]
+        await again.faults(mend=True)
+        assert await again.faults(mend=False) == []
+        assert len((await rankings(again))[0]) == 3
+        await index._client.delete_collection("unindexed")
+
+
+async def test_a_collection_that_was_made_anew_is_an_error_and_never_empty(real_qdrant: QdrantServer) -> None:
+    """The ledger knows of chunks, and the server has none of the book: whether the collection is gone or empty."""
+    ledger = Book()
+    async with opened(real_qdrant.url, "emptied", ledger, Layout()) as index:
+        await store(index, ledger, range(3))
+        await index._client.delete_collection("emptied")
+        with pytest.raises(IndexDamaged, match="doctor --mend"):
+            await rankings(index)
+        await layouts.create(index._client, "emptied", DIMENSIONS, Layout())
+        with pytest.raises(IndexDamaged, match="holds nothing of 'book'"):
+            await rankings(index)
+        await index._client.delete_collection("emptied")
+
+
+async def test_grpc_finds_the_same_and_its_errors_are_ours(real_qdrant: QdrantServer) -> None:
+    """The other protocol changes nothing but the port."""
+    ledger = Book()
+    async with AsyncExitStack() as stack:
+        rest = await stack.enter_async_context(opened(real_qdrant.url, "grpc", ledger, Layout()))
+        await store(rest, ledger, range(5))
+        grpc = opened(real_qdrant.url, "grpc", ledger, Layout(), grpc_port=real_qdrant.grpc_port)
+        index = await stack.enter_async_context(grpc)
+        assert await rankings(index) == await rankings(rest)
+        await store(index, ledger, range(5, 8))
+        assert await index.read(lambda view: view.count(BOOK)) == 8
+        await rest._client.delete_collection("grpc")
+        with pytest.raises(IndexDamaged, match="not on the Qdrant server"):
+            await rankings(index)
+
+
+async def test_a_frozen_server_holds_a_reader_no_longer_than_the_setting() -> None:
+    """And a frozen node of several only its share of that; the failed call is reported."""
+    ledger, calls = Book(), list[Call]()
+    loop = asyncio.get_running_loop()
+    with qdrant_server() as frozen:
+        async with opened(frozen.url, "frozen", ledger, Layout(), seconds=1.0) as index:
+            await store(index, ledger, range(3))
+            frozen.freeze()
+            start = loop.time()
+            with pytest.raises(ProviderTimeout):
+                await rankings(index)
+            took = loop.time() - start
+            assert 0.9 < took < 2.0
+            frozen.thaw()
+            expected = await once(20, lambda: rankings(index))
+            frozen.freeze()
+            dead_and_alive = connect(f"{frozen.url},{frozen.url}", None, seconds=1.0)
+            end = watch(calls.append)
+            start = loop.time()
+            with pytest.raises(ProviderTimeout):
+                await ServerIndex(dead_and_alive, "frozen", ledger).read(lambda view: view.count(BOOK))
+            end()
+            took = loop.time() - start
+            assert took < 2.0
+            assert [type(call.error) for call in calls] == [ProviderTimeout, ProviderTimeout]
+            frozen.thaw()
+            await dead_and_alive.close()
+            assert await once(20, lambda: rankings(index)) == expected
+
+
+@pytest.mark.parametrize("url", ["", "ftp//x", "http://a:b:c", "http://one:6333,"])
+def test_an_address_that_is_none_is_named(url: str) -> None:
+    """Each of several addresses is looked at."""
+    with pytest.raises(ConfigError, match="QDRANT_URL"):
+        connect(url, None)
+
+
+def test_a_large_book_is_searched_through_its_graph() -> None:
+    """Below the size the search is exact, and quantized vectors are not used for it."""
+    layout = Layout(exact_below=100)
+    assert search_params(layout, 99).exact
+    assert search_params(layout, 99).quantization.ignore  # type: ignore[union-attr]  # it is set
+    assert not search_params(layout, 100).exact
+    assert search_params(layout, 100).quantization.rescore  # type: ignore[union-attr]  # it is set
