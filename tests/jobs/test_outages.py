@@ -30,7 +30,7 @@ from lectern.ports.index import Embedder, Purpose, Serving
 from lectern.reading.chunking import ReadingRules
 from lectern.store.database import database_url, open_database
 from lectern.store.jobs import SqlJobs
-from lectern.store.ledger import SqlGenerations, SqlLedger
+from lectern.store.ledger import SqlLedger
 from lectern.store.locks import SqlBookLocks
 from lectern.store.vectors import SqlVectorCache
 from tests.answering.scripted import KEY
@@ -273,15 +273,16 @@ async def on_servers(database: str, url: str) -> AsyncIterator[IngestDeps]:
         engine = await stack.enter_async_context(open_database(database_url(database)))
 
         def open_index(name: str, dimensions: int | None):
-            return open_server_index(connect(url, None), name, dimensions, SqlGenerations(engine, name))
+            return open_server_index(connect(url, None), name, dimensions, ledger.generations(name))
 
         def build(fingerprint: str) -> Embedder:
             raise AssertionError(fingerprint)
 
-        index = await stack.enter_async_context(open_index("test", embedder.dimensions))
         locks = SqlBookLocks(engine)
+        ledger = SqlLedger(engine, locks.check)
+        index = await stack.enter_async_context(open_index("test", embedder.dimensions))
         yield IngestDeps(
-            ledger=SqlLedger(engine, locks.check),
+            ledger=ledger,
             collections=OpenCollections(stack, Serving(embedder=embedder, index=index), open_index, build),
             vectors=SqlVectorCache(engine),
             rules=ReadingRules(),

@@ -14,6 +14,7 @@ import math
 import random
 import re
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -166,6 +167,7 @@ def addresses(urls: str) -> list[str]:
 def _client(url: str, api_key: str | None, seconds: float, grpc_port: int | None) -> AsyncQdrantClient:
     if urlsplit(url).scheme not in ("http", "https"):
         raise ConfigError(f"QDRANT_URL: {url!r} is no address; it begins with http:// or https://")
+    warnings.filterwarnings("ignore", "Api key is used with an insecure connection")  # within the cluster's network
     try:
         return AsyncQdrantClient(
             url=url,

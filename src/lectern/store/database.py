@@ -23,10 +23,19 @@ from typing import Any
 
 import aiosqlite
 from sqlalchemy import URL, Connection, ExceptionContext, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InvalidatePoolError,
+    ProgrammingError,
+)
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
+from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry, NullPool
 
 from lectern.domain.dependencies import Call, report
 from lectern.domain.errors import ConfigError, LecternError, OutOfResources, StoreUnavailable
@@ -39,7 +48,8 @@ MIGRATION_LOCK = 0x1EC7E24  # the number of the lock that a process holds while 
 BUSY_SECONDS = 5.0  # how long to wait for a database that another program has locked
 FETCH_ROWS = 64  # aiosqlite's own; SQLAlchemy fetches all rows in one step and never uses it
 SQLITE_POOL: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 60}
-SERVER_POOL: dict[str, Any] = {"pool_timeout": 10, "pool_pre_ping": True}
+SERVER_POOL: dict[str, Any] = {"pool_timeout": 10}
+IDLE_SECONDS = 30.0  # after which a connection may have been cut off without a word
 SERVER_CONNECTIONS = 30  # of one process, at most
 CONNECT_SECONDS = 5.0  # a server that accepts connections and says nothing
 STATEMENT_SECONDS = 10.0  # far more than any statement here takes, migrations aside
@@ -126,7 +136,27 @@ def _server_engine(url: URL, connections: int) -> AsyncEngine:
     """A third of the connections stays open; the others are opened when many requests come at once."""
     kept = -(-connections // 3)
     sizes = {"pool_size": kept, "max_overflow": connections - kept}
-    return create_async_engine(url, connect_args=timeouts(), **SERVER_POOL, **sizes)
+    engine = create_async_engine(url, connect_args=timeouts(), **SERVER_POOL, **sizes)
+    event.listen(engine.sync_engine, "checkin", _note_idle)
+    event.listen(engine.sync_engine, "checkout", partial(_check_connection, engine.dialect))
+    return engine
+
+
+def _note_idle(_connection: object, record: ConnectionPoolEntry) -> None:
+    record.info["idle_since"] = time.monotonic()
+
+
+def _check_connection(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:  # noqa: ANN401  # the driver's
+    """Replace connections that the server has closed, which the driver knows without asking. Only one that was idle for
+    long is asked: SQLAlchemy's own check, before every use, takes three statements."""
+    idle = time.monotonic() - record.info.get("idle_since", time.monotonic())
+    if connection.driver_connection.is_closed():
+        raise InvalidatePoolError
+    if idle > IDLE_SECONDS:
+        try:
+            dialect.do_ping(connection)
+        except dialect.loaded_dbapi.Error as exc:
+            raise InvalidatePoolError from exc
 
 
 def timeouts() -> dict[str, Any]:

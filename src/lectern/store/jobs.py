@@ -124,6 +124,8 @@ class SqlJobs:
 
     async def ending(self, job_ids: Collection[int]) -> frozenset[int]:
         """The jobs among these for which a cancel was requested."""
+        if not job_ids:
+            return frozenset()
         query = select(jobs.c.job_id).where(jobs.c.job_id.in_(job_ids), jobs.c.cancelling == 1)
         async with reading(self._engine) as connection:
             return frozenset((await connection.execute(query)).scalars())
