@@ -1,7 +1,7 @@
 """A Qdrant server and PostgreSQL beside the embedded index and SQLite, in one run on one machine: the same ranking, the
 round trips of a search, requests a second, many books, and the count of a long one.
 
-    python benchmarks/servers.py [--json servers.json] [--older SRC] [--parts ranking,search,books,count]
+    python benchmarks/servers.py [--json servers.json] [--older SRC] [--parts ranking,search,books,count,nearest]
 
 Everything is on loopback: a Qdrant server (`.ci/run` installs its program), PostgreSQL from PyPI, `lectern serve` in a
 process of its own, clients in this one. What is compared is measured by turns, so that a busy machine slows both.
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -42,6 +43,7 @@ SECONDS, ROUNDS, CLIENTS = 5.0, 4, 8
 FEW_BOOKS, MANY_BOOKS, SEARCHES, WARM_UP = 3, 2_000, 400, 40
 LESSONS, LESSON_CHUNKS, BATCH_LESSONS = 900, 112, 2  # some 100,000 chunks, in batches as an ingestion makes them
 COUNTS = 20
+BOOK_SIZES, DIMENSIONS, CLUSTERS, NEAREST_SEARCHES, UPLOADED = (20_000, 50_000), 384, 500, 100, 256
 TIE = 1e-5
 SHARDS = """
 import qdrant_client
@@ -349,6 +351,84 @@ async def compare_counts(server: QdrantServer, database: str) -> dict[str, Any]:
     return figures
 
 
+# Exact and approximate search of one book, by its size.
+
+
+async def compare_nearest(server: QdrantServer) -> dict[str, Any]:
+    """The ten nearest chunks through a book's graph, beside the exact ones: how many are the same, and how long both
+    take. Vectors are random, in clusters, as long as those of the local model."""
+    from tests.contracts.test_index import Book
+
+    from lectern.index.layout import Layout
+    from lectern.index.nodes import connect
+    from lectern.index.server import open_server_index
+
+    figures: dict[str, Any] = {}
+    dice, ledger = random.Random(3), Book()
+    centres = [_random_vector(dice) for _ in range(CLUSTERS)]
+    for name, layout in {"plain": Layout(), "scalar": Layout(quantization="scalar")}.items():
+        async with open_server_index(
+            connect(server.url, None, seconds=120), f"nearest-{name}", DIMENSIONS, ledger, layout
+        ) as index:
+            for size in BOOK_SIZES:
+                await _fill(index._client, index.collection, f"book-{size}", size, (dice, centres))
+            while (await index._client.get_collection(index.collection)).status != "green":  # noqa: ASYNC110  # nobody tells
+                await asyncio.sleep(0.5)
+            for size in BOOK_SIZES:
+                figures[f"{name}, {size}"] = await _nearest(index, f"book-{size}", size, (dice, centres))
+            await index._client.delete_collection(index.collection)
+    return figures
+
+
+async def _fill(client: Any, collection: str, book_id: str, size: int, source: tuple[random.Random, Any]) -> None:  # noqa: ANN401  # qdrant's own, imported late
+    from qdrant_client import models
+
+    from lectern.index.schema import DENSE
+
+    points = [
+        models.PointStruct(
+            id=str(uuid.UUID(int=source[0].getrandbits(128))),
+            vector={DENSE: [_near(*source)]},
+            payload={"book_id": book_id},
+        )
+        for _ in range(size)
+    ]
+    for start in range(0, size, UPLOADED):
+        await client.upsert(collection, points[start : start + UPLOADED], wait=True)
+
+
+async def _nearest(index: Any, book_id: str, size: int, source: tuple[random.Random, Any]) -> dict[str, float]:  # noqa: ANN401
+    from lectern.domain.scope import ChunkFilter
+    from lectern.index.layout import Layout, search_params
+    from lectern.index.schema import DENSE
+    from lectern.index.server import compile_filter
+
+    scope, shared, took = compile_filter(ChunkFilter(book_id=book_id)), 0, {"exact": [0.0], "approximate": [0.0]}
+    for _ in range(NEAREST_SEARCHES):
+        vector, tops = [_near(*source)], []
+        for kind, chunks in (("exact", 0), ("approximate", size)):
+            params = search_params(Layout(exact_below=1), chunks)
+            start = time.perf_counter()
+            answer = await index._client.query_points(
+                index.collection, query=vector, using=DENSE, query_filter=scope, search_params=params, limit=30
+            )
+            took[kind].append((time.perf_counter() - start) * 1000)
+            tops.append({point.id for point in answer.points[:10]})
+        shared += len(tops[0] & tops[1])
+    return {"recall@10": shared / NEAREST_SEARCHES / 10} | {
+        f"{kind}_p50_ms": round(statistics.median(times[1:]), 1) for kind, times in took.items()
+    }
+
+
+def _random_vector(dice: random.Random) -> list[float]:
+    return [dice.gauss(0, 1) for _ in range(DIMENSIONS)]
+
+
+def _near(dice: random.Random, centres: list[list[float]]) -> list[float]:
+    """A vector of some cluster."""
+    return [value + dice.gauss(0, 1) for value in dice.choice(centres)]
+
+
 async def _median_ms(work: Any, before: Any = None) -> float:  # noqa: ANN401  # functions that return awaitables
     took = []
     for _ in range(COUNTS):
@@ -360,7 +440,7 @@ async def _median_ms(work: Any, before: Any = None) -> float:  # noqa: ANN401  #
     return round(statistics.median(took), 2)
 
 
-PARTS = ("ranking", "search", "books", "count")
+PARTS = ("ranking", "search", "books", "count", "nearest")
 
 
 def main() -> None:
@@ -382,6 +462,8 @@ def main() -> None:
             figures["books"] = asyncio.run(compare_books(server, database))
         if "count" in chosen:
             figures["count"] = asyncio.run(compare_counts(server, database))
+        if "nearest" in chosen:
+            figures["nearest"] = asyncio.run(compare_nearest(server))
     text = json.dumps(figures, indent=2)
     if options.json:
         options.json.write_text(text + "\n", encoding="utf-8")
