@@ -6,11 +6,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 from qdrant_client import models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from lectern.app.open import open_lectern
+from lectern.app.settings import Settings
 from lectern.domain.chunks import Change, Vector
 from lectern.domain.dependencies import Call, watch
 from lectern.domain.errors import ConfigError, IndexDamaged, LecternError, ProviderTimeout
@@ -251,3 +254,38 @@ def test_a_large_book_is_searched_through_its_graph() -> None:
     assert search_params(layout, 99).quantization.ignore  # type: ignore[union-attr]  # it is set
     assert not search_params(layout, 100).exact
     assert search_params(layout, 100).quantization.rescore  # type: ignore[union-attr]  # it is set
+
+
+async def test_the_doctor_brings_back_a_book_whose_collection_was_made_anew(
+    tmp_path: Path, real_qdrant: QdrantServer
+) -> None:
+    """Somebody deleted the collection while a server ran, and made it anew without indexes: a search says what to do,
+    never nothing, and the doctor makes the collection as it is configured and fills it."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "01-robot.md").write_text("# Robot\n\nThe robot closes its gripper.\n", encoding="utf-8")
+    name = f"anew-{tmp_path.name}"
+    settings = Settings(
+        home=tmp_path / "home", qdrant_url=real_qdrant.url, qdrant_collection_name=name, qdrant_quantization="scalar"
+    )
+    async with open_lectern(settings) as lectern:
+        await lectern.ingest(tmp_path / "book", book="book")
+        before = await lectern.search("Which robot closes a gripper?")
+        index = lectern.app.ingest_deps.collections.current.index
+        assert isinstance(index, ServerIndex)
+        client, collection = index._client, index.collection
+        info = await client.get_collection(collection)
+        await client.delete_collection(collection)
+        vectors = info.config.params.vectors
+        words = info.config.params.sparse_vectors
+        await client.create_collection(collection, vectors_config=vectors, sparse_vectors_config=words)
+        with pytest.raises(IndexDamaged, match="doctor --mend"):
+            await lectern.search("Which robot closes a gripper?")
+
+        findings = [finding async for finding in lectern.doctor(mend=True)]
+
+        kinds = {(finding.kind, finding.mended) for finding in findings}
+        assert kinds >= {("collection", True), ("damaged lesson", True)}
+        assert [finding async for finding in lectern.doctor()] == []
+        after = await lectern.search("Which robot closes a gripper?")
+        assert [hit.chunk.id for hit in after.hits] == [hit.chunk.id for hit in before.hits]
+        await client.delete_collection(collection)
