@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -450,20 +450,19 @@ def main() -> None:
     parser.add_argument("--older")
     parser.add_argument("--parts", default=",".join(PARTS))
     options = parser.parse_args()
-    chosen = options.parts.split(",")
     figures: dict[str, Any] = {}
     with qdrant_server() as server, postgres() as database:
         figures["qdrant"] = server.get("/")["version"]
-        if "ranking" in chosen:
-            figures["ranking"] = compare_rankings(server)
-        if "search" in chosen:
-            figures["search"] = asyncio.run(compare_throughput(server, database, options.older))
-        if "books" in chosen:
-            figures["books"] = asyncio.run(compare_books(server, database))
-        if "count" in chosen:
-            figures["count"] = asyncio.run(compare_counts(server, database))
-        if "nearest" in chosen:
-            figures["nearest"] = asyncio.run(compare_nearest(server))
+        measures: dict[str, Callable[[], Any]] = {
+            "ranking": lambda: compare_rankings(server),
+            "search": lambda: asyncio.run(compare_throughput(server, database, options.older)),
+            "books": lambda: asyncio.run(compare_books(server, database)),
+            "count": lambda: asyncio.run(compare_counts(server, database)),
+            "nearest": lambda: asyncio.run(compare_nearest(server)),
+        }
+        for part in options.parts.split(","):
+            figures[part] = measures[part]()
+            print(part, json.dumps(figures[part]), file=sys.stderr, flush=True)
     text = json.dumps(figures, indent=2)
     if options.json:
         options.json.write_text(text + "\n", encoding="utf-8")

@@ -14,12 +14,11 @@ from tests.scaling.topology import ROLES, SERVERS, Topology, topology, wait_unti
 
 QUESTIONS = (
     "What is a node?",
-    "How does a subscriber choose its quality of service?",
     "What is a URDF file?",
     "Which wine goes well with roast duck?",
 )
-READERS = 8
-KILLED_AFTER = 10  # answers, of 32
+READERS = 6
+KILLED_AFTER = 6  # answers, of 18
 REPLICATED = ("api-1", "api-2", "qdrant-1", "qdrant-2", "qdrant-3", "redis")  # stay down until the load has ended
 BOOK = "physical-ai-robotics"
 

@@ -66,12 +66,20 @@ class Program:
 
     def start(self) -> None:
         """Start it and wait until its port takes connections."""
+        self.launch()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until its port takes connections."""
+        wait_until(self._listens, f"{self.command[-1]} did not start: see {self.log}")
+
+    def launch(self) -> None:
+        """Start it."""
         command = self.command
         if ending := shutil.which("setpriv"):  # a test run that is killed takes its processes with it
             command = [ending, "--pdeathsig", "KILL", *command]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, env=self._env, stdout=log, stderr=log)
-        wait_until(self._listens, f"{command[-1]} did not start: see {self.log}")
 
     def _listens(self) -> bool:
         assert self._process is not None
@@ -159,7 +167,9 @@ class Topology:
         for name in SERVERS:
             env = {**environment(name, places), "LECTERN_HOME": str(self.folder / "home")}
             command = [LECTERN, "serve", "--port", str(port := free_port())]
-            self._add(name, Program(command, self.folder / f"{name}.log", port, env)).start()
+            self._add(name, Program(command, self.folder / f"{name}.log", port, env)).launch()
+        for name in SERVERS:
+            self.roles[name].wait()
         self._start_nginx()
         wait_until(self.is_ready, "the servers did not become ready")
 
