@@ -86,4 +86,4 @@ def test_its_states_end_a_turn(server: str, body: dict[str, Any], state: str, re
     reply = send(server, "/chat/run", body).json()
 
     assert (reply["state"], reply["reason"]) == (state, reason)
-    assert reply["should_answer"] == (reason is None)
+    assert reply["should_answer"] == bool(reply["sources"]) == (reason is None)

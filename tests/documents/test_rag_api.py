@@ -118,6 +118,7 @@ def test_its_request_gets_its_response(server: str) -> None:
     assert body["session_id"] == RESPONSE["session_id"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", body["timestamp"])
     assert (body["should_answer"], body["confidence_level"]) == (True, body["metrics"]["confidence_level"])
+    assert body["sources"]
     metrics = body["metrics"]
     assert metrics.keys() >= METRICS.keys()
     assert 0.7 <= metrics["min_similarity"] <= metrics["average_similarity"] <= metrics["max_similarity"] <= 1
