@@ -118,6 +118,7 @@ FRAGMENTS = [
     "<a href=\"]\">", f"[<script>]({GOOD})", f"[{'y' * 301}](//evil.example)", f"<a {' ' * 700}onclick=x>", "- a\n",
     "$x[1]$", "$", "$$", "\\(", "\\)", "\\[\n", "\n\\]\n", "\n\n    a[1]\n", "[[1], [2]]", "array[1]", "array[7][1]",
     "//evil.example/x", "[a](//evil.example/x)", "[a](/x)", "[a](x.md)", "[a]()", "[^1]", "[^1]: note\n",
+    "[a](which is y)", "[a](//evil.example/\xa0b)", "[a](//evil.example/ 't\\' u')", "[a](b 'c' d)", "[a](<b c> d)",
 ]  # fmt: skip
 drafts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=25).map("".join)
 cuttings = st.lists(st.integers(0, 10_000), max_size=12).map(tuple)
@@ -210,6 +211,8 @@ def test_active_html_does_not_leave(text: str, cuts: tuple[int, ...]) -> None:
 @example("array[0](//evil.example)", ())
 @example("[[1]](//evil.example)(//evil.example)", ())
 @example("array[0][1](//evil.example)", ())
+@example("[x](//evil.example/\xa0b)", tuple(range(30)))
+@example("[x](//evil.example 'it\\' is')", tuple(range(40)))
 def test_the_stream_is_as_strict_as_the_reply(text: str, cuts: tuple[int, ...]) -> None:
     """A page that shows the stream finds neither a foreign link nor active HTML in it, in odd listings or elsewhere."""
     streamed = drafted(text, cuts).text
@@ -490,6 +493,19 @@ LONG = "x" * 700
 def test_long_constructs_do_not_depend_on_their_pieces(text: str, size: int) -> None:
     """What is longer than the filter looks ahead is treated alike in one piece and in many."""
     assert filtered(text, tuple(range(0, len(text), size)))[0] == filtered(text)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f[x](which is y)", "[Fig. 2](see the picture below)", "![pic](a b)", "[a](b 'c' d)", "[a](<b c> d)", "[a](b\nc)"],
+)
+@pytest.mark.parametrize("size", [1, 3, 1_000])
+def test_brackets_that_are_no_link_stay(text: str, size: int) -> None:
+    """An address has no blanks, and only a title in quotes or brackets may follow it."""
+    out, draft_filter = filtered(f"See {text} here.", tuple(range(0, len(text) + 20, size)))
+
+    assert out == f"See {text} here."
+    assert draft_filter.removals == outgoing.Removals()
 
 
 def test_the_links_of_a_passage_are_allowed_as_a_draft_writes_them() -> None:

@@ -79,16 +79,25 @@ _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _ATTRIBUTES = r"(?:[\s/](?:\"[^\"]*+\"|'[^']*+'|[^<>\"'.,;!?]|[.,;!?](?!\s))*+"
 _TAG = re.compile(rf"</?[A-Za-z][A-Za-z0-9-]*+{_ATTRIBUTES})?>")
 _BEGUN_TAG = re.compile(rf"<(?:[^\s<>]*|/?[A-Za-z][A-Za-z0-9-]*{_ATTRIBUTES}(?:\"[^\"]*|'[^']*)?)?)\Z")
-_TARGET = re.compile(r"\s*(?:<(?P<angle>[^<>\n]*)>|(?P<plain>\S*))")
+_TARGET = re.compile(r"[ \t\n]*(?:<(?P<angle>[^<>\n]*)>|(?P<plain>[^ \t\n]*))")
 _DEFINITION = re.compile(r"[ \t]*(?:\n[ \t>]*)?(?:<(?P<angle>[^<>\n]*)>(?=\s|\Z)|(?P<plain>\S+))")
 _BEGUN_DEFINITION = re.compile(
     r"[ \t]*(?:\n[ \t>]*)?(?:(?:<[^<>\n]*>|[^\s<]\S*)(?:[ \t]+(?:\w+[,.;!?]?)?)?|<[^<>\n]*)?\Z"
 )
 _WORD_AFTER = re.compile(r"[ \t]+\w+(?=[,.;!?]?(?:\s|\Z))")  # after an address there may be a title, but no sentence
 _LEADS_ELSEWHERE = re.compile(r"[/:\\&%]|\.(?=.)")  # what an address has, and a word has not
+# The address of a link in brackets, and a title after white space, as Markdown's own parser reads them: other white
+# space than this is part of an address, and whatever follows an escape.
+_SPACE = r"[ \t\n]"
+_ANGLE = r"<(?:\\.|[^<>\n\\])*+"
+_BARE_ADDRESS = r"(?!<)(?:\\[^ ]|[^ \t\n\\]|\\(?= |\Z))*"
+_TITLES = (r"\"(?:\\[\s\S]|[^\"\\])*+", r"'(?:\\[\s\S]|[^'\\])*+", r"\((?:\\[\s\S]|[^()\\])*+")  # begun ones
+_TITLE = "|".join(begun + end for begun, end in zip(_TITLES, ('"', "'", r"\)"), strict=True))
+_LINK_END = re.compile(rf"\({_SPACE}*(?:{_ANGLE}>|{_BARE_ADDRESS})(?:{_SPACE}+(?:{_TITLE})?{_SPACE}*)?\)")
 _BEGUN_LINK_END = re.compile(
-    r"\(\s*(?:(?:<[^<>\n]*>?|[^\s<]\S*)?(?:\s+(?:\"[^\"]*\"?|'[^']*'?|\([^()]*\)?)?\s*)?)?\Z"
-)  # a target, and a title after white space
+    rf"\({_SPACE}*(?:{_ANGLE}\\?\Z"
+    rf"|(?:{_ANGLE}>|{_BARE_ADDRESS})(?:{_SPACE}+(?:(?:{_TITLE}){_SPACE}*|(?:{'|'.join(_TITLES)})\\?)?)?\Z)"
+)
 _JOINT = re.compile(r"[<`!\\]\S|\][(:]|[\w/:]{2}")  # what must not come together where something was taken out
 _TRAILING_SIGNS = ".,;:!?)*_'"
 _FORMULAS = {
@@ -462,7 +471,7 @@ class DraftFilter:
     def _link(self, begin: int, place: int, end: int, *, final: bool) -> Step:
         window = end + 1 + MAX_TARGET
         closing = _closing(self._buffer, end + 1, "(", ")", MAX_TARGET)
-        if closing is None and _BEGUN_LINK_END.match(self._buffer, end + 1, window) is None:  # whatever comes
+        if self._is_no_link(end + 1, closing):
             return self._buffer[begin : place + 1] + self._label(place, end) + "](", end + 2
         if closing is None and not final and len(self._buffer) < window:
             return None
@@ -478,6 +487,14 @@ class DraftFilter:
         if is_allowed:
             text = self._buffer[begin : place + 1] + text + self._buffer[end : closing + 1]
         return text, closing + 1
+
+    def _is_no_link(self, place: int, closing: int | None) -> bool:
+        """Whether the round brackets that begin here are no link for certain, whatever comes: `f[x](which is y)`."""
+        if closing is not None and closing >= 0:
+            return _LINK_END.fullmatch(self._buffer, place, closing + 1) is None
+        window = place + MAX_TARGET
+        blank_line = self._buffer.find("\n\n", place, window)
+        return _BEGUN_LINK_END.match(self._buffer, place, blank_line if blank_line >= 0 else window) is None
 
     def _label(self, place: int, end: int) -> str:
         """What may be sent of the text between two brackets."""
