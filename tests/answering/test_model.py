@@ -255,6 +255,19 @@ async def test_nothing_supported_is_a_refusal(tmp_path: Path, ai: FakeAI, judge:
     assert not any(event.statement.verdict == "supported" for event in events if isinstance(event, Judged))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_model_may_say_in_its_own_words_that_the_book_does_not_answer(
+    tmp_path: Path, ai: FakeAI, *, stream: bool
+) -> None:
+    """That is a refusal like the agreed sign: nothing was withdrawn because of doubts."""
+    ai.script(then=Step(say=saying("I'm sorry, but I can't answer this. The passages do not mention a price.")))
+    async with open_scripted(tmp_path, ai) as lectern:
+        reply = await reply_to(lectern, "What is a node?", stream=stream)
+
+    assert isinstance(reply, Refusal)
+    assert (reply.reason, reply.withdrawn) == ("unsupported", False)
+
+
 CUT_DRAFTS = {  # with whether something of it can be shown
     "NOT_COVE": False,
     "Purple elephants dance on Jupiter every": False,

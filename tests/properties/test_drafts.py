@@ -539,7 +539,7 @@ def test_a_plain_foreign_address_does_not_even_reach_the_stream(text: str, size:
     [
         ("【1】", "[1]"), ("【2†source】", "[2]"), ("【1†L3-L5】", "[1]"), ("【1, 3】", "[1][3]"),
         ("[Passage 1]", "[1]"), ("[passage 2]", "[2]"), ("[Source 1]", "[1]"), ("[rank 2]", "[2]"),
-        ("[Rank: 2]", "[2]"), ("[Quelle 3]", "[3]"),
+        ("[Rank: 2]", "[2]"), ("[Quelle 3]", "[3]"), ("[Document 1]", "[1]"), ("[doc2]", "[2]"), ("[Ref. 3]", "[3]"),
         ("[Passages 1 and 3]", "[1][3]"), ("[Sources 1, 2]", "[1][2]"), ("[Sources 1, 2, and 3]", "[1][2][3]"),
         ("[Passages 1-3]", "[1][2][3]"), ("[1†source]", "[1]"), ("[1 and 2]", "[1][2]"), ("【1】【2】", "[1][2]"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lectern.grounding.answer_claims import AnswerClaim, claims_of
+from lectern.grounding.answer_claims import AnswerClaim, claims_of, only_denies
 from lectern.text.markers import marker_spans
 
 ANSWER = """\
@@ -186,6 +186,16 @@ def test_a_sentence_may_begin_with_code() -> None:
         "The book gives no numbers for the load.",
         "Unfortunately, the price of the Jetson is not mentioned.",
         "I don't have information about that.",
+        "I'm sorry, but I can't answer this from the passages.",
+        "Unfortunately I cannot answer this question based on the provided passages.",
+        "The text does not give a price, so this question cannot be answered from it.",
+        "The passages do not mention the second pump, so I can't compare the two.",
+        "Based on the passages provided, there is no information about the price.",
+        "No, the book never mentions it.",
+        "None of the passages mentions the price.",
+        "Neither passage says how much the pump costs.",
+        "It does not go into the theory of pumps.",
+        "How much the pump costs is not stated.",
         "There is no benchmark for phones in these passages, and the book says nothing about German.",
         "**Sources**\n\n[1] Nodes and Topics in short\n[2] The second lesson of it",
         "## References\n\n1. Nodes and topics of the graph",
@@ -275,6 +285,11 @@ def test_a_quotation_goes_on_on_a_line_without_its_sign() -> None:
         "The guide rail is only 3 mm wide [1].",
         "See the torque limit of 90 Nm [1].",
         "Although the book does not say so, you must run the motor at 48 V [1].",
+        "The motor cannot run at 48 V without a fan [1].",
+        "No, the pump never mentions a fault [1].",
+        "None of the pumps may run at night [1].",
+        "It does not give off much heat at night [1].",
+        "A state that the sensor does not know is not stated as an error, but ends the program [1].",
     ],
 )
 def test_what_only_sounds_like_a_word_about_the_book_is_a_claim(sentence: str) -> None:
@@ -450,3 +465,20 @@ def test_a_sentence_is_judged_with_the_label_before_it(answer: str, text: str) -
 def test_claims_of_every_script_are_found(answer: str, texts: list[str]) -> None:
     """Where no spaces separate words, characters are counted."""
     assert [claim.text for claim in claims_of(answer)] == texts
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_denial"),
+    [
+        ("The book does not say how much the pump costs.", True),
+        ("I'm sorry, but I can't answer this from the passages.", True),
+        ("No price is given in the passages. They do not mention one.", True),
+        ("Yes.", False),
+        ("It costs a lot.", False),
+        ("The book does not say how much it costs, but it needs 48 V.", False),
+        ("", False),
+    ],
+)
+def test_an_answer_may_say_only_that_the_book_does_not_answer(answer: str, is_denial: bool) -> None:
+    """In its own words, in place of the agreed sign."""
+    assert only_denies(answer) is is_denial

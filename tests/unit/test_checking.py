@@ -213,10 +213,13 @@ async def test_values_in_code_and_formulas_are_no_markers(text: str) -> None:
         ("It shows the topic [[1]]. It says topic 3 [[3]][[1]].", "It shows the topic [1]. It says topic 3 [2][1]."),
         ("It says topic 1.[^1] It says topic 3[^3].", "It says topic 1.[1] It says topic 3[2]."),
         ("It is the first topic¹. The tank has leaks.²", "It is the first topic[1]. The tank has leaks.[2]"),
+        ("It says topic 1 (Passage 1). It says topic 3 (see passage 3).", "It says topic 1 [1]. It says topic 3 [2]."),
+        ("It says topic 1 (Source: 1). It says topic 3 (Document 3).", "It says topic 1 [1]. It says topic 3 [2]."),
+        ("It says topic 1 \\[1\\]. It says topic 3 \\[3\\].", "It says topic 1 [1]. It says topic 3 [2]."),
     ],
 )
 async def test_markers_of_other_forms_are_citations(text: str, sent: str) -> None:
-    """Two brackets, and marks of notes that are nowhere written."""
+    """Two brackets, names in round ones, escaped ones, and marks of notes that are nowhere written."""
     done = await finished(text)
 
     assert done.text == sent
@@ -230,6 +233,7 @@ async def test_markers_of_other_forms_are_citations(text: str, sent: str) -> Non
         "It says topic 1 [1] of 5 m² and 3 km³ and 10⁻³.",
         "It says topic 1 [1].[^1]\n\n[^1]: A note about topic 1 [1].",
         "It says topic 1 [1] in `word[^2]`.\n\n```\nword[^2]\n```",
+        "It says topic 1 [1] in `(Passage 2)` and (document 2 of 3), (results 77) and (source code 1).",
     ],
 )
 async def test_matrices_powers_and_written_notes_stay(text: str) -> None:
@@ -237,7 +241,7 @@ async def test_matrices_powers_and_written_notes_stay(text: str) -> None:
     assert (await finished(text)).text.startswith(text)
 
 
-@pytest.mark.parametrize("mark", ["[^1]", "¹", " (1)"])
+@pytest.mark.parametrize("mark", ["[^1]", "¹", " (1)", " (Passage 1)", " \\[1\\]"])
 async def test_marks_of_notes_are_no_part_of_a_claim(mark: str) -> None:
     """A sentence is judged without them."""
     note = "\n\n[^1]: A note about the first topic." if "^" in mark else ""

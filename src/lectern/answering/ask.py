@@ -49,6 +49,7 @@ from lectern.domain.replies import (
 )
 from lectern.domain.scope import ResolvedScope, Scope, SearchQuery
 from lectern.domain.tracing import UNTRACED
+from lectern.grounding.answer_claims import only_denies
 from lectern.ports.answering import Answerer, Assignment, Cut, Judge, ModelJudge, Usage
 from lectern.ports.tracing import Tracer
 from lectern.text.pieces import read
@@ -377,6 +378,8 @@ class _Turn:
         cap = level_cap(checking.claims, removals, is_cited=bool(checking.reader_numbers))
         if cap == "insufficient":
             return await self._withdraw(metrics, hits, removals)
+        if not checking.reader_numbers and only_denies(checking.text) and self._cut is None:
+            return await self._refuse_unsupported(metrics, hits, removals, withdrawn=False)
         capped = self._remeasured(metrics).capped(cap, self._policy.ceiling(cap))
         is_lowered = capped.confidence_level != metrics.confidence_level
         opening = self._opening(capped, is_lowered=is_lowered)

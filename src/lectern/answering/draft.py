@@ -130,16 +130,18 @@ class Draft:
         return piece[: end.start()] if end else piece
 
     def _with_cited_notes(self, text: str) -> str:
-        """The text with markers for `[^1]` without a note, and for `word¹` in a draft without other markers. That no
-        note follows is known only at the end."""
+        """The text with markers for `(Passage 1)`, for `[^1]` without a note, and for `word¹` in a draft without other
+        markers. That no note follows is known only at the end."""
         marks = note_marks(text)
         defined = {mark.name for mark in marks if mark.is_definition}
-        forms = ("label",) if self.numbers else ("label", "raised")
+        forms = ("named", "label") if self.numbers else ("named", "label", "raised")
         parts, end = [], 0
         for mark in marks:
-            is_given = mark.number is not None and self.passage(mark.number) is not None
-            if mark.form in forms and mark.name not in defined and is_given:
-                parts += [text[end : mark.start], f"[{self._reader_number(int(mark.name))}]"]
+            numbers = mark.numbers
+            is_given = bool(numbers) and all(self.passage(number) is not None for number in numbers)
+            if mark.form in forms and (mark.form == "named" or mark.name not in defined) and is_given:
+                reader_numbers = dict.fromkeys(map(self._reader_number, numbers))
+                parts += [text[end : mark.start], *(f"[{number}]" for number in reader_numbers)]
                 end = mark.end
         return "".join([*parts, text[end:]])
 

@@ -40,19 +40,27 @@ _BOOK_PART = (
 _SAYING = (
     r"(?:says?|said|stated?|states|mentions?|mentioned|covers?|covered|describes?|described|gives?|given|specif(?:y|ies|ied)"
     r"|explains?|explained|shows?|shown|provides?|provided|includes?|included|lists?|listed|discuss(?:es|ed)?|compares?"
-    r"|compared|names?|named|tells?|answers?|answered|goes?|contains?|contained|found)"
+    r"|compared|names?|named|tells?|answers?|answered|go(?:es)?|contains?|contained|found)"
 )
 _NOT = r"(?:not|n't|n’t|never|nothing|no|nor|nowhere|only)"
 _THE_BOOK = rf"(?:the|this|these|those)\s+(?:\w+\s+){{0,2}}?{_BOOK}\b"
+_OPENING = (
+    r"^\W*(?:(?:however|but|also|no|sorry|unfortunately|beyond that|that said|note that"
+    rf"|(?:based on|according to|from)\s+{_THE_BOOK}(?:\s+\w+){{0,2}}),?\s+){{0,3}}"
+)
 _ABOUT_THE_BOOK = re.compile(
-    rf"(?i)^\W*(?:(?:however|but|also|unfortunately|that said|note that),?\s+)?{_THE_BOOK}"
-    rf"[^.;,]{{0,30}}?\b{_NOT}\b[^.;,]{{0,40}}?\b{_SAYING}\b"
+    rf"(?i){_OPENING}(?:{_THE_BOOK}[^.;,]{{0,30}}?\b{_NOT}|(?:none|neither)\s+of\s+{_THE_BOOK}|(?:no|neither)\s+{_BOOK}"
+    rf"|(?:it|they)\s+do(?:es)?\s+not(?=\s+(?:say|state|mention|compare|discuss|specify|explain|go into)\b))\b"
+    rf"[^.;,]{{0,40}}?\b{_SAYING}\b"
     r"|^(?!\W*(?:do not|never)\b)(?!.{0,80}\b(?:must|should) (?:not|never)\b)"  # `never use it as shown in the book`
     rf"[^.;,]{{0,80}}?\b{_NOT}\b[^.;,]{{0,30}}?\b{_SAYING}\b[^.;,]{{0,20}}?\b(?:in|by)\s+{_THE_BOOK}"
 )
 _NOT_FOUND = re.compile(
-    r"(?i)^\W*(?:(?:however|but|also|unfortunately|beyond that|that said|note that),?\s+)?(?:"
+    rf"(?i){_OPENING}(?:"
     r"I (?:could|can|did|do) not (?:find|have|see)\b"
+    r"|I(?: am|['’]m) sorry\W*$"
+    r"|I (?:could|can) not (?:answer|compare|confirm|contrast|say|tell)\b"
+    r"|(?:the|this|that)\s+question\s+can\s+not\s+be\s+answered\b"
     rf"|{_THE_BOOK}[^.;,]{{0,30}}?\b{_SAYING}\s+(?:nothing|no|little)\b"
     rf"|{_THE_BOOK}\s+(?:(?:is|are|remains?)\s+silent|leaves?\s+(?:it\s+)?open)\b"
     rf"|nothing\s+in\s+{_THE_BOOK}"
@@ -60,7 +68,7 @@ _NOT_FOUND = re.compile(
     rf"|(?:there\s+(?:is|are)\s+)?no\s+[^.;,]{{0,80}}?\b(?:in|by)\s+{_THE_BOOK}"
     r"|there\s+(?:is|are)\s+no\s+(?:information|mention|details?)\b"
     r"|no\s+(?:information|mention|details?)\b[^.;]{0,60}?\b(?:is|are)\s+(?:made|given|provided|available)\b"
-    r"|[^.;,]{0,80}?\b(?:is|are)\s+not\s+(?:mentioned|discussed|covered here|specified here)\W*$"
+    r"|[^.;,]{0,80}?\b(?:is|are)\s+not\s+(?:mentioned|discussed|covered here|specified here|stated)\W*$"
     r")"
 )
 _SOURCES = re.compile(r"(?i)\W*(?:sources?|references?|citations?|further reading|quellen?)\W*")
@@ -136,6 +144,12 @@ def claims_of(answer: str) -> list[AnswerClaim]:
         if judged is not None
     ]
     return _with_tags(claims, answer, tags) if tags else claims
+
+
+def only_denies(answer: str) -> bool:
+    """Whether an answer says only, in its own words, that the book does not answer."""
+    sentences = [text for piece in read(answer) if (text := _plain(piece.text))]
+    return any(not _stated(sentence) for sentence in sentences) and not claims_of(answer)
 
 
 def _beginnings(text: str, pieces: Sequence[Piece]) -> list[tuple[int, int | None]]:

@@ -3,8 +3,9 @@ range, `[1-3]`, and in other forms: `[[1]]`, `[Passage 1]`, `【1†source】`. 
 `[2]`; what has another form is no marker. Brackets in code and the text of links are no markers, and neither is the
 index of a word, `array[0]`.
 
-Marks of notes are read here too: `[^1]`, `word¹` and `(1)` at the end of a sentence. They are no part of what a
-sentence says, and some models cite with them."""
+Marks of notes are read here too: `[^1]`, `word¹` and `(1)` at the end of a sentence, and what some models write in
+place of a marker: `(Passage 1)`, or `[1]` with escaped brackets. They are no part of what a sentence says, and some
+models cite with them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ VALUE_CONTEXT = 200  # characters of a line before a bracket that say whether it
 _NUMBERS = r"\d{1,4}(?:\s*[-–]\s*\d{1,4})?"
 _NO_LINK = r"(?!\()"  # `[1](url)` is a link, not a citation
 _NEXT = r"(?:\s*[,;]\s*(?:(?:and|und)\s+)?|\s+(?:and|und|&)\s+)"
-_NAME = r"(?i:(?:passages?|sources?|ranks?|quellen?)\b[\s:#]*)"
+_NAME = (
+    r"(?i:(?:passages?|sources?|ranks?|quellen?|documents?|docs?|excerpts?|citations?|references?|refs?)"
+    r"(?:(?=\d)|\b[\s:#.]*))"
+)
 _INSIDE = rf"{_NAME}?{_NUMBERS}(?:{_NEXT}{_NUMBERS})*"
 MAX_REMARK = 80  # characters that a model may add to a marker: `【1†source】`
 _DOUBLE = rf"\[\[{_INSIDE}\]\]"
@@ -44,6 +48,8 @@ _NOTE_MARK = re.compile(
     rf"{_CODE}|(?P<label>\[\^(?P<name>[^\]\s]{{1,20}})\](?P<colon>:?))"
     r"|(?P<raised>(?:(?<=[^\W\d_]{3})|(?<=[.!?]))[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}(?=[\s.,;:!?]|\Z))"
     r"|(?P<round>(?<=\w)[ ]\((?P<inside>\d{1,2})\)(?=[.!?](?:\s|\Z)))"
+    rf"|(?P<named>\((?:see |source: )?{_NAME}(?P<list>{_NUMBERS}(?:{_NEXT}{_NUMBERS})*)\))"
+    r"|(?P<escaped>\\\[(?P<number>\d{1,2})\\\])"
 )
 _FORMULA_SIGN = re.compile(r"(?<!\\)\$+(?!\d)")  # `$5` is a price
 
@@ -113,16 +119,16 @@ def cited_numbers(marker: str) -> list[int]:
 class NoteMark:
     """A mark of a note in a text."""
 
-    form: Literal["label", "raised", "round"]
+    form: Literal["label", "raised", "round", "named"]
     name: str
     start: int
     end: int
     is_definition: bool = False  # `[^1]:` at the beginning of a line
 
     @property
-    def number(self) -> int | None:
-        """The number that the mark has for a name."""
-        return int(self.name) if self.name.isdecimal() else None
+    def numbers(self) -> list[int]:
+        """The numbers that the mark has for a name."""
+        return cited_numbers(self.name) if self.form == "named" or self.name.isdecimal() else []
 
 
 def note_marks(text: str) -> list[NoteMark]:
@@ -143,8 +149,10 @@ def note_marks(text: str) -> list[NoteMark]:
             marks.append(NoteMark("label", match["name"], match.start(), end, is_definition))
         elif match["raised"]:
             marks.append(NoteMark("raised", unicodedata.normalize("NFKC", match[0]), *match.span()))
-        else:
+        elif match["round"]:
             marks.append(NoteMark("round", match["inside"], *match.span()))
+        else:
+            marks.append(NoteMark("named", match["list"] or match["number"], *match.span()))
     return marks
 
 
