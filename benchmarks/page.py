@@ -3,8 +3,9 @@
     python benchmarks/page.py HOME [--slowdown 4] [--runs 3] [--json page.json]
 
 HOME has a book indexed and no keys; it is copied. A scripted model writes 2,000 words, each claim gets its verdict. The
-work of an event is its handler and the layout after it. The longest event is that of the quickest run, because other
-programs that run at the same time only make it longer. Needs a chromium on the machine.
+work of an event is its handler and the layout after it; that of the reply is done in pieces, and each is measured. The
+longest event is that of the quickest run, because other programs that run at the same time only make it longer. Needs a
+chromium on the machine.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ SENTENCES = (
 )
 MEASURED = """async () => {
     const { Turn } = await import("./shared/turn.js");
+    const { AnswerText } = await import("./shared/answer.js");
     window.spent = [];
     const timed = (name, work, element) => {
         const start = performance.now();
@@ -45,6 +47,22 @@ MEASURED = """async () => {
     const { show, finish } = Turn.prototype;
     Turn.prototype.show = function (name, data) { timed(name, () => show.call(this, name, data), this.element); };
     Turn.prototype.finish = function (reply) { timed("reply", () => finish.call(this, reply), this.element); };
+    const { correct } = AnswerText.prototype;
+    AnswerText.prototype.correct = async function (html) { // its pieces end with a timer
+        const wait = window.setTimeout;
+        let start = performance.now();
+        const note = () => window.spent.push(["reply", performance.now() - start]);
+        window.setTimeout = (done) => {
+            note();
+            return wait(() => {
+                start = performance.now();
+                done();
+            });
+        };
+        await correct.call(this, html);
+        note();
+        window.setTimeout = wait;
+    };
 }"""
 LOADED = """() => {
     const requests = performance.getEntriesByType("resource");

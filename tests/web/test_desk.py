@@ -14,13 +14,15 @@ from typing import Any, Literal
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from lectern.domain.keys import RIGHTS
 from tests.served import LECTERN, lectern, serving
+from tests.unit.payloads import PAYLOADS
 from tests.web.conftest import Complaints, needs_browser
 from tests.web.reading import OVERFLOW, REFUSED
 from tests.web.test_layout import axe_source
+from tests.web.test_payloads import ACTIVE
 
 pytestmark = [pytest.mark.browser, needs_browser]
 LESSONS = {
@@ -246,6 +248,61 @@ def test_what_a_book_contains_is_text(page: Page, site: Site) -> None:
             expect(page.locator(".hit").first).to_contain_text(EVIL)
         assert page.locator("img, script:not([src])").count() == 0
         assert page.title() != "1"
+
+
+TEXTS = {"title", "text", "breadcrumb", "source_file", "section", "section_title", "lesson_title", "message", "file"}
+TEXTS |= {"questions", "comments", "error_message", "folder", "url", "page_url", "module_title", "chapter_title"}
+ROWS = {"results", "refused_questions", "low_questions", "most_cited", "never_cited", "warnings", "errors", "chunks"}
+
+
+def with_payload(value: Any, payload: str, *, rows: bool) -> Any:
+    """A response of the server whose texts are a payload; with `rows`, its lists have a row for each payload."""
+    if isinstance(value, list):
+        return [with_payload(each, payload, rows=rows) for each in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {}
+    for name, part in value.items():
+        if rows and name in ROWS and isinstance(part, list) and part:
+            changed[name] = [with_payload(part[0], each, rows=False) for each in PAYLOADS]
+        elif name in TEXTS and part is not None:
+            changed[name] = [payload] if isinstance(part, list) else payload
+        else:
+            changed[name] = with_payload(part, payload, rows=rows)
+    return changed
+
+
+def test_payloads_stay_text_at_the_desk(page: Page, site: Site) -> None:
+    """Whatever the server says is text: 300 payloads as chunks, problems of files, search results and questions."""
+    site.ask("What is a node?")
+    site.ask(REFUSED)
+    write_lessons(site.books / "robots", {"03-broken.md": BROKEN})
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def spoil(route: Route) -> None:
+        if route.request.resource_type != "fetch":
+            route.continue_()
+            return
+        response = route.fetch()
+        route.fulfill(response=response, json=with_payload(response.json(), PAYLOADS[0], rows=True))
+
+    page.route(re.compile(r"/(books|ingestions|search|lessons)\b"), spoil)
+    lesson = httpx.get(f"{site.address}/books/robots/outline").json()["modules"][0]["chapters"][0]["lessons"][0]
+    for view in ("", "lessons", f"lessons&lesson={lesson['parent_doc_id']}", "ingest", "search", "insights"):
+        page.goto(f"{site.address}/desk/" + (f"?book=robots&view={view}" if view else ""))
+        expect(page.locator("#view:not([aria-busy]) > *").first).to_be_visible()
+        if view == "ingest":
+            page.get_by_role("button", name="Dry run").click()
+            expect(page.locator(".plan .problems")).to_contain_text(PAYLOADS[-1])
+        if view == "search":
+            page.get_by_label("Question or words").fill("how do nodes talk")
+            page.get_by_role("button", name="Search").click()
+            expect(page.locator(".hit")).to_have_count(len(PAYLOADS))
+        if view == "insights":
+            expect(page.locator(".questions")).not_to_have_count(0)
+        assert page.locator("body").evaluate(ACTIVE) == [], view
+    assert dialogs == []
 
 
 def test_the_words_follow_the_browsers_language(browser: Browser, site: Site) -> None:

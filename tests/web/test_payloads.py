@@ -30,7 +30,7 @@ ACTIVE = """(root) => [...root.querySelectorAll("*")].filter((part) =>
     (part.matches("img[src]") && !/^blob:/.test(part.getAttribute("src"))) ||
     [...part.attributes].some(({ name, value }) =>
         /^on|^srcdoc$/.test(name) ||
-        (name === "style" && !/^(top|height|--)/.test(value)) ||
+        (name === "style" && !/^(top|height|max-width|--)/.test(value)) ||
         (/^(src|href|action|xlink:href)$/.test(name) && /^[\\s\\x00-\\x1f]*(javascript|data|vbscript):/i.test(value)))
 ).map((part) => part.outerHTML.slice(0, 300))"""
 FOUND = f"""() => {{
