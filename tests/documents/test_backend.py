@@ -15,8 +15,8 @@ import pytest
 from qdrant_client import models
 
 from lectern.domain.books import LAYERS, LEVELS
+from lectern.index.nodes import connect
 from lectern.index.schema import INTEGER_FIELDS, KEYWORD_FIELDS, TENANT_FIELD
-from lectern.index.server import connect
 from lectern.schemas.payload import to_payload
 from tests.conftest import SAMPLE_BOOK
 from tests.contracts.test_index import Book
