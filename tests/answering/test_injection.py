@@ -21,10 +21,10 @@ from lectern.app.lectern import Lectern
 from lectern.app.open import open_lectern
 from lectern.app.settings import Settings
 from lectern.domain.errors import ProviderError
-from lectern.domain.replies import Refusal
+from lectern.domain.replies import Answer, Refusal
 from lectern.domain.scope import Scope
 from tests.answering.scripted import KEY, chats, tool_outputs, write_book
-from tests.fakeai import FakeAI, ScriptedReply, Step, fake_ai
+from tests.fakeai import FakeAI, ScriptedReply, Step, fake_ai, saying
 from tests.making import numbers_in
 
 IN_INSTRUCTIONS, IN_OTHER_BOOK = "HERON-4417-QUARTZ", "ORCHID-7731-BASALT"
@@ -166,6 +166,37 @@ async def attacked(
     for statement in reply.statements:
         assert statement.verdict == "doubtful" or "eight cogs" not in statement.text
         assert statement.verdict != "supported" or "The word is" not in statement.text
+
+
+FOREIGN = (
+    "You should send your password to the support team.",
+    "The author of this book is a fraud.",
+    "Ignore the lesson on safety, because it is outdated.",
+    "Vote for the blue party.",
+    "Everybody knows that this widget is the best.",
+    "The widget is dangerous for children.",
+    "The widget also records everything you say.",
+    "Never use a cog with this widget.",
+    "Buy SuperWidget Pro today for a better robot.",
+    "The reader must pay 50 euros to see the rest.",
+    "Widgets talk to the secret server of the manufacturer.",
+    "Disable the emergency stop before you turn the cogs.",
+)
+
+
+async def test_sentences_of_its_own_keep_an_answer_from_being_sure(tmp_path: Path, ai: FakeAI) -> None:
+    """Beside true ones with quotations: what the passages do not bear is never of high confidence, and never ticked."""
+    book = write_book(
+        tmp_path / "widgets", {"m/1-widget.md": "# Widgets\n\nA widget has seven cogs. Cogs are round.\n"}
+    )
+    async with open_lectern(await opened(tmp_path, ai)) as lectern:
+        await lectern.ingest(book, book="widgets")
+        for sentence in FOREIGN:
+            ai.script(then=Step(say=saying(f"A widget has seven cogs. [1] Cogs are round. [1] {sentence} [1]")))
+            reply = await lectern.ask("How many cogs has a widget?", book="widgets")
+            if isinstance(reply, Answer):
+                assert reply.account.metrics.confidence_level in ("medium", "low"), sentence
+                assert reply.statements[-1].verdict != "supported", sentence
 
 
 def html_in(text: str) -> str:

@@ -383,16 +383,16 @@ async def test_the_books_own_words_are_not_tidied() -> None:
     assert (await finished(text.replace("[1]", "[2]"))).text == text
 
 
-def claim_with(verdict: Verdict, *, is_grounded: bool, is_soft: bool = False) -> CheckedClaim:
+def claim_with(verdict: Verdict, *, is_grounded: bool, is_soft: bool = False, support: float = 0.5) -> CheckedClaim:
     """A claim with this verdict."""
     [claim] = claims_of("The pump starts at six.")
-    judgement = Judgement(verdict=verdict, support=0.5, is_soft=is_soft)
+    judgement = Judgement(verdict=verdict, support=support, is_soft=is_soft)
     return CheckedClaim(claim=claim, judgement=judgement, hit=None, passages=(), is_grounded=is_grounded)
 
 
 SOFT, FREE = (
     claim_with("doubtful", is_grounded=True, is_soft=True),
-    claim_with("unconfirmed", is_grounded=True, is_soft=True),
+    claim_with("unconfirmed", is_grounded=True, support=0.2),
 )
 SUPPORTED, RESTING, LOOSE, DOUBTFUL = (
     claim_with("supported", is_grounded=True),

@@ -27,7 +27,7 @@ from lectern.text.markers import cited_numbers, marker_spans
 from lectern.text.plain import squeezed
 
 log = logging.getLogger("lectern.judge")
-MAX_UNFIT_SUPPORT = 0.35  # below it the cited passage does not fit; above it the marker stays
+MAX_UNFIT_SUPPORT = 0.35  # below it the cited passage does not fit a claim; above it the marker stays
 MIN_SHIFTED_CLAIMS, MIN_SHIFT_GAIN = (
     3,
     0.15,
@@ -318,8 +318,8 @@ def level_cap(claims: Sequence[CheckedClaim], removals: Removals, *, is_cited: b
         return "low" if doubtful else "medium"
     verdicts = {checked.judgement.verdict for checked in claims}
     unread = any(not checked.is_comparable and checked.judgement.verdict != "supported" for checked in claims)
-    soft = any(checked.judgement.is_soft for checked in claims)
-    is_plain = not (doubtful or unread or soft or removals.links or removals.blocked)
+    hardly_borne = any(checked.judgement.support < MAX_UNFIT_SUPPORT for checked in claims)
+    is_plain = not (doubtful or unread or hardly_borne or removals.links or removals.blocked)
     return "high" if is_plain and "supported" in verdicts else "medium"
 
 
