@@ -323,20 +323,38 @@ WIDTHS = (320, 390, 768, 1280)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_at_the_desk(page: Page, site: Site, scheme: Literal["light", "dark"]) -> None:
-    """axe-core has no finding in any view, with a plan, a report, results and numbers, on a phone and a wide screen."""
+def test_axe_finds_nothing_at_the_desk(
+    page: Page, site: Site, complaints: Complaints, scheme: Literal["light", "dark"]
+) -> None:
+    """axe-core has no finding in any view, with a plan, a report, a mistake, results and numbers, and where a key is
+    asked for, on a phone and a wide screen."""
     source = axe_source()
+    complaints.expected += ["401", "422"]
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     site.ask("What is a node?")
     site.ask(REFUSED)
     lesson = httpx.get(f"{site.address}/books/robots/outline").json()["modules"][0]["chapters"][0]["lessons"][0]
-    views = ["", "lessons", "ingest", "search", "insights", f"lessons&lesson={lesson['parent_doc_id']}"]
-    for view in views:
-        page.goto(f"{site.address}/desk/" + (f"?book=robots&view={view}" if view else ""))
-        expect(page.locator("#view:not([aria-busy]) > *").first).to_be_visible()
+    views = ["", "lessons", "ingest", "report", "mistake", "search", "insights", "key"]
+    for view in [*views, f"lessons&lesson={lesson['parent_doc_id']}"]:
+        place = {"report": "ingest", "mistake": "ingest", "key": "lessons"}.get(view, view)
+        if view == "key":
+            page.route("**/books", lambda route: route.fulfill(status=401, json={"detail": "a key is needed"}))
+        page.goto(f"{site.address}/desk/" + (f"?book=robots&view={place}" if place else ""))
+        if view == "key":
+            expect(page.get_by_label("This server needs a key")).to_be_visible()
+            page.unroute("**/books")
+        else:
+            expect(page.locator("#view:not([aria-busy]) > *").first).to_be_visible()
         if view == "ingest":
             page.get_by_role("button", name="Dry run").click()
             expect(page.locator(".plan")).to_be_visible()
+        if view == "report":
+            page.get_by_role("button", name="Job 1").click()
+            expect(page.locator(".report")).to_be_visible()
+        if view == "mistake":
+            page.get_by_label("Folder on the server").fill("/etc")
+            page.get_by_role("button", name="Dry run").click()
+            expect(page.get_by_role("alert")).to_be_visible()
         if view == "search":
             page.get_by_label("Question or words").fill("how do nodes talk")
             page.get_by_role("button", name="Search").click()

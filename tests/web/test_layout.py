@@ -17,6 +17,7 @@ from tests.web.reading import ANSWERED, OVERFLOW, REFUSED, ask, question_box, se
 pytestmark = [pytest.mark.browser, needs_browser]
 ROOT = Path(__file__).resolve().parent.parent.parent
 WIDTHS = (320, 390, 768, 1280, 1920)
+PROBLEMS = ["401", "429", "503", "ERR_INTERNET_DISCONNECTED"]  # that states have
 LONG_WORD = "get_parameters_from_the_transform_broadcaster_of_the_left_forearm_camera"
 LONG_URL = f"https://example.org/{'docs/' * 30}index.html?query={'x' * 200}"
 LONG_HTML = f"""<p>Call it like this: <a class="cite" data-source="1" href="#source-1">1</a> {LONG_URL}
@@ -119,6 +120,32 @@ def show_failure(page: Page) -> None:
     expect(page.get_by_role("alert")).to_be_visible()
 
 
+def show_limit(page: Page) -> None:
+    """A question after too many, with the countdown."""
+    body = json.dumps({"detail": "slow down"})
+    page.route("**/chat/stream", lambda route: route.fulfill(status=429, headers={"Retry-After": "60"}, body=body))
+    send(page, ANSWERED)
+    expect(page.get_by_role("button", name="Try again")).to_be_disabled()
+
+
+def show_lost_server(page: Page) -> None:
+    """A question that waits for the server."""
+    expect(page.locator(".outline")).to_be_visible()
+    page.context.set_offline(True)
+    send(page, ANSWERED)
+    expect(page.locator("#notice.lost")).to_be_visible()
+
+
+def show_passage(page: Page) -> None:
+    """Words of an answer that are selected, and others that the next question is about."""
+    turn = ask(page, ANSWERED)
+    turn.locator(".answer-text p").first.select_text()
+    page.get_by_role("button", name="Ask about this", exact=True).click()
+    expect(page.locator("#passage-text")).to_be_visible()
+    turn.locator(".answer-text li").first.select_text()
+    expect(page.get_by_role("button", name="Ask about this", exact=True)).to_be_visible()
+
+
 def show_lesson(page: Page) -> None:
     """A lesson of the sample book beside an answer, with its headings unfolded."""
     turn = ask(page, ANSWERED)
@@ -212,6 +239,9 @@ STATES: dict[str, Callable[[Page], None]] = {
     "refusal": show_refusal,
     "short refusal": show_short_refusal,
     "failure": show_failure,
+    "limit": show_limit,
+    "lost server": show_lost_server,
+    "passage": show_passage,
     "lesson": show_lesson,
     "long lesson": show_long_lesson,
     "filters": show_filters,
@@ -228,7 +258,7 @@ STATES: dict[str, Callable[[Page], None]] = {
 @pytest.mark.parametrize("state", STATES)
 def test_nothing_is_wider_than_its_screen(page: Page, complaints: Complaints, state: str) -> None:
     """Whatever the page shows, no screen needs to be scrolled sideways, and nothing is cut off."""
-    complaints.expected += ["401", "503"]
+    complaints.expected += PROBLEMS
     STATES[state](page)
 
     for width in WIDTHS:
@@ -251,7 +281,7 @@ def axe_source() -> str:
 def test_axe_finds_nothing(page: Page, complaints: Complaints, state: str, scheme: str) -> None:
     """axe-core has no finding in any state, in light and in dark, on a phone and on a wide screen."""
     source = axe_source()
-    complaints.expected += ["401", "503"]
+    complaints.expected += PROBLEMS
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     STATES[state](page)
 

@@ -33,7 +33,8 @@ async function show() {
     const { content, book, known } = await draw(place, signal);
     if (signal.aborted) return;
     drawHead(known ? place : { ...place, book: null }, book); // now, or two titles would be there for a moment
-    view.replaceChildren(content);
+    const title = known ? [] : [node("h1", { class: "visually-hidden" }, t("desk.name"))]; // every view has its own
+    view.replaceChildren(...title, content);
     goToAnchor();
   } catch (error) {
     if (!signal.aborted) view.replaceChildren(failure(error, "admin"));

@@ -121,6 +121,7 @@ export function offerQuestions(onAsk, askable = "[data-askable], .answer-text", 
     frame = requestAnimationFrame(() => place(button, askable));
   });
   document.addEventListener("scroll", () => place(button, askable), { capture: true, passive: true });
+  window.addEventListener("resize", () => place(button, askable));
 }
 
 /** @param {string} askable */
