@@ -77,12 +77,15 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Longer campaigns run the same tests with larger numbers."""
+    parser.addoption("--seed", default=0, type=int, help="begin random campaigns elsewhere, so that parts add up")
     parser.addoption("--histories", default=100, type=int, help="random histories of edits")
     parser.addoption("--kills", default=30, type=int, help="SIGKILLs during ingestion")
     parser.addoption("--disconnects", default=60, type=int, help="clients that reset a stream")
     parser.addoption("--turns", default=60, type=int, help="turns at once on one thread, by two processes")
     parser.addoption("--conversation-kills", default=4, type=int, help="SIGKILLs of a server during conversations")
     parser.addoption("--fuzz", default=1000, type=int, help="requests that Schemathesis makes")
+    parser.addoption("--soak-minutes", default=0.1, type=float, help="how long a server is under mixed load")
+    parser.addoption("--drafts", default=3, type=int, help="hostile drafts of a model, each whole and streamed")
     parser.addoption("--reads", default=300, type=int, help="reads while lessons are replaced")
 
 
@@ -90,6 +93,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def kills(request: pytest.FixtureRequest) -> int:
     """How many kills; `make crash` asks for more."""
     return int(request.config.getoption("--kills"))
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """Where random campaigns begin: one that takes an hour can be run in parts, each with a seed of its own."""
+    return int(request.config.getoption("--seed"))
 
 
 @pytest.fixture(scope="session")

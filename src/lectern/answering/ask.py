@@ -63,6 +63,7 @@ CUT_ADVICE: dict[CutReason, str] = {
     "content_filter": "withheld the rest of its answer (content filter); ask in other words",
 }
 INTRODUCED = ("greeting", "identity", "help")  # kinds of small talk after which a reader is told about the book
+STEP_CHARACTERS = 1_000  # of a draft that are filtered before others get their turn
 JUDGING_SHARE = 0.9  # of the seconds that are left, for a language model as judge; the rest is for the reply
 
 
@@ -314,7 +315,7 @@ class _Turn:
             return
         numbers = draft.numbers or self._desk.passages  # an answer without markers may get any of them
         cited = [hit for number in numbers if (hit := self._desk.passage(number)) is not None]
-        text, removals = draft.finished_text(cited)
+        text, removals = await asyncio.to_thread(draft.finished_text, cited)  # a long draft takes a while
         checking = Checking(
             text=text,
             reader_numbers=draft.numbers,
@@ -348,8 +349,12 @@ class _Turn:
                     self._tokens += piece.tokens
                 elif isinstance(piece, Cut):
                     self._cut = piece.reason
-                elif (text := draft.feed(piece)) and not self._deps.rules.hide_doubtful:
-                    yield text
+                else:
+                    for start in range(0, len(piece), STEP_CHARACTERS):
+                        text = draft.feed(piece[start : start + STEP_CHARACTERS])
+                        if text and not self._deps.rules.hide_doubtful:
+                            yield text
+                        await asyncio.sleep(0)  # a whole draft may come at once, and others are waiting
                 if draft.is_full:
                     self._cut = "length"
                     break

@@ -70,7 +70,7 @@ class Checking:
 
     async def run(self, model_judge: ModelJudge | None) -> AsyncGenerator[tuple[int, CheckedClaim], None]:
         """Each claim with its number, as soon as it is judged; again if the language model changes the verdict."""
-        claims = claims_of(self.text)
+        claims = await asyncio.to_thread(claims_of, self.text)  # a long draft takes a while
         self._shift = self._shared_shift(claims)
         for number, claim in enumerate(claims):
             checked = await self._check(claim)
@@ -78,6 +78,7 @@ class Checking:
                 checked = replace(checked, judgement=Judgement(verdict="unconfirmed", support=0.0))  # half a sentence
             self.claims.append(checked)
             yield number, checked
+            await asyncio.sleep(0)  # others are waiting, and there may be a thousand claims
         if model_judge is not None:
             for number, checked in await self._ask(model_judge):
                 self.claims[number] = checked

@@ -73,6 +73,10 @@ class Draft:
         if self.is_not_covered:
             return ""
         if self._opening is not None:
+            if not self._opening:  # however much white space comes first, it is not looked at again
+                rest = piece.lstrip()
+                self._filter.feed(piece[: len(piece) - len(rest)])
+                piece = rest
             piece = self._opening = self._opening + piece
             is_sign = is_not_covered(piece, final=False)
             self.is_not_covered = is_sign is True

@@ -4,7 +4,7 @@ the cap. Text in code stays as it is, because nothing in it is a link.
 
 The text is filtered as it comes, in linear time. Only the beginning of something that may have to go is held back: a
 marker, a link, a tag, an address, or the first sign of a fence. Whether something is code is asked of Markdown's own
-parser, a limited number of times (`page_view.py`), so that the stream is as strict as the reply."""
+parser, within a limit (`page_view.py`), so that the stream is as strict as the reply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from typing import Literal
 from lectern.answering.page_view import (
     ACTIVE_ATTRIBUTE,
     ACTIVE_TAGS,
-    MAX_VIEWS,
     Allowed,
     PageView,
     active_tags,
@@ -504,7 +503,7 @@ class DraftFilter:
             allowed=self.allowed,
             _line_begun=True,
             _line=f"{self._line}[",
-            _page=PageView(_views=MAX_VIEWS),
+            _page=PageView(is_blind=True),
         )
         text = inner.feed(self._buffer[place + 1 : end]) + inner.finish()
         self._count(links=inner.removals.links, invented_citations=inner.removals.invented_citations)

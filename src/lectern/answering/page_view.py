@@ -11,7 +11,9 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-MAX_VIEWS = 200  # of one text while it comes; each takes time in proportion to the text
+MAX_VIEWED = 10  # characters that are parsed of a text while it comes, for each that it has,
+SPARE_VIEWED = 50_000  # and besides: short texts may be looked at often
+TRIMMED_AFTER = 2_000  # characters more than were left the last time
 Allowed = Callable[[str], bool]  # whether a passage has this address
 
 ACTIVE_TAGS = frozenset("base embed form frame frameset iframe link math meta object script style svg template".split())
@@ -71,17 +73,31 @@ def _open_listing(parser: MarkdownIt, text: str) -> int | None:
     return first if count == end - first - 1 else None  # a closing fence is no line of the content
 
 
+def _last_block(text: str) -> int:
+    """Where the last block of a text begins, for a page of either kind. What comes later changes no block before it."""
+    lines = []
+    for parser in (_parser, _html_parser):
+        tokens: list[Token] = []
+        parser.block.parse(text, parser, {}, tokens)
+        lines.append(max((token.map[0] for token in tokens if token.map and token.level == 0), default=0))
+    return sum(len(line) + 1 for line in text.split("\n")[: min(lines)])
+
+
 @dataclass(slots=True)
 class PageView:
-    """A text that comes piece by piece, as a page sees it. The number of looks has a limit: a text that needs more of
-    them plays tricks, and nothing in it counts as code any more."""
+    """A text that comes piece by piece, as a page sees it. Only its last block is kept, and what is parsed is at most a
+    multiple of the text: a text that needs more plays tricks, and nothing in it counts as code any more."""
 
+    is_blind: bool = False  # nothing counts as code
     _parts: list[str] = field(default_factory=list)
-    _views: int = 0
+    _length: int = 0
+    _viewed: int = 0
+    _trimmed: int = 0  # characters that were left when the text was trimmed
 
     def add(self, text: str) -> None:
         """More of the text."""
         self._parts.append(text)
+        self._length += len(text)
 
     def listing_after(self, line: str) -> Literal["begun", "open"] | None:
         """Whether the text is in a listing after this line, which is to come next, and whether the line begins it."""
@@ -110,8 +126,14 @@ class PageView:
         return text is not None and not active_html(text) and not foreign_links(text, allowed)
 
     def _with(self, more: str) -> str | None:
-        self._views += 1
-        if self._views > MAX_VIEWS:
+        if self.is_blind:
             return None
-        self._parts = ["".join(self._parts)]
-        return self._parts[0] + more
+        text = "".join(self._parts)
+        if len(text) >= 2 * self._trimmed + TRIMMED_AFTER:
+            self._viewed += len(text)
+            text = text[_last_block(text) :]
+            self._trimmed = len(text)
+        self._parts = [text]
+        self._viewed += len(text)
+        self.is_blind = self._viewed > MAX_VIEWED * self._length + SPARE_VIEWED
+        return None if self.is_blind else text + more

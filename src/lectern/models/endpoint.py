@@ -10,6 +10,7 @@ requests and reads the answers. What is in between is decided here.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -454,6 +455,7 @@ async def _provider_errors(stream: AsyncStream[Any]) -> AsyncIterator[Any]:
     try:
         async for event in stream:
             yield event
+            await asyncio.sleep(0)  # thousands of events may be here already, and others are waiting
     except OpenAIError as exc:
         raise sdk_error(exc) from None  # the SDK's own texts may quote the key
     except UNREADABLE as exc:
