@@ -133,6 +133,7 @@ def _ended_job(web: httpx.Client) -> dict[str, str]:
     [
         (Exception("service error: IO Error: No space left on device (os error 28)"), "disk is full"),
         (Exception("Cannot allocate memory (os error 12)"), "not enough memory"),
+        (Exception("engine.so: failed to map segment from shared object"), "not enough memory"),
         (Exception("failed to open: Too many open files (os error 24)"), "ulimit -n"),
         (Exception("service error: (os error 30)"), "read-only"),
     ],

@@ -17,7 +17,8 @@ from typing import Any, NoReturn, TypeVar
 import typer
 
 from lectern.cli.terminal import echo
-from lectern.domain.errors import BadInput, LecternError
+from lectern.domain.errors import BadInput, LecternError, OutOfResources
+from lectern.domain.resources import shortage_of
 from lectern.schemas.scope import OPTIONS
 from lectern.text.strings import DEFAULT_LANGUAGE, strings_of
 
@@ -50,6 +51,10 @@ def run_async(
             return runner.run(work)
     except LecternError as exc:
         exit_with(exc)
+    except Exception as exc:
+        if (shortage := shortage_of(exc)) is not None:
+            exit_with(OutOfResources(shortage))
+        raise
     except KeyboardInterrupt:
         echo("; ".join(("lectern: interrupted", *remarks)), err=True)
         sys.stdout.flush()

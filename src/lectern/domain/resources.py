@@ -19,6 +19,8 @@ _MESSAGES = {os.strerror(number).lower(): number for number in RESOURCES}
 _MESSAGES |= {
     "database or disk is full": errno.ENOSPC,
     "out of memory": errno.ENOMEM,
+    "failed to map segment from shared object": errno.ENOMEM,  # a library is loaded when it is first needed
+    "bad_alloc": errno.ENOMEM,
     "readonly database": errno.EROFS,
 }
 _OS_ERROR = re.compile(r"os error (\d+)")

@@ -20,9 +20,10 @@ from typing import Literal
 
 from lectern.domain.books import Survey
 from lectern.domain.clock import utc_now, whole_seconds
-from lectern.domain.errors import LecternError, Overloaded, StoreUnavailable, TakenOver
+from lectern.domain.errors import LecternError, OutOfResources, Overloaded, StoreUnavailable, TakenOver
 from lectern.domain.event_log import EventLog
 from lectern.domain.jobs import Finished, IngestionJob, JobEvent, JobRecord, JobStatus, Planned, Working
+from lectern.domain.resources import shortage_of
 from lectern.domain.tracing import Attributes
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, run_ingestion, survey_folder
 from lectern.ingestion.outages import Outage, Patience
@@ -123,6 +124,8 @@ class JobExecutor:
             await asyncio.wait([work])
             self._deps.tracer.note(_figures(live.job, None if work.cancelled() else work.exception()))
         error = None if work.cancelled() else work.exception()
+        if error is not None and not isinstance(error, LecternError) and (shortage := shortage_of(error)) is not None:
+            error = OutOfResources(shortage)
         if work.cancelled() and self._serving and live.ending != "cancelled":
             await self._requeue(live, book)
             return
