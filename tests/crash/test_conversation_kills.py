@@ -33,12 +33,12 @@ def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "home"
 
 
-def test_kills_lose_no_turn_that_was_acknowledged(small_home: Path, tmp_path: Path, request: Any) -> None:
+def test_kills_lose_no_turn_that_was_acknowledged(small_home: Path, tmp_path: Path, request: Any, seed: int) -> None:
     """Killed at random moments under load: every reply that a client got is in its thread, word for word; every
     thread reads, alternates and goes on."""
     home = tmp_path / "home"
     shutil.copytree(small_home, home)
-    rng, acknowledged = random.Random(11), {}
+    rng, acknowledged = random.Random(11 + seed), {}
     threads = [str(uuid.uuid4()) for _ in range(3)]
     for _ in range(int(request.config.getoption("--conversation-kills"))):
         process, server = _start(home)

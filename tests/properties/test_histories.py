@@ -138,17 +138,17 @@ def _nobody_listens_afterwards() -> Iterator[None]:
     failpoints.listen(None)
 
 
-async def test_any_history_ends_equal_to_a_fresh_ingest(tmp_path: Path, histories: int) -> None:
+async def test_any_history_ends_equal_to_a_fresh_ingest(tmp_path: Path, histories: int, seed: int) -> None:
     """Edits, renames, moves, swaps, new siblings, manifest changes, breakage and deletes, deaths, restarts, removals
     and other embedders: id by id, field by field, vector by vector, word by word."""
-    for seed in range(histories):
-        await History(tmp_path / str(seed), seed, server=False).go()
+    for number in range(seed, seed + histories):
+        await History(tmp_path / str(number), number, server=False).go()
 
 
-async def test_a_server_ends_equal_to_a_fresh_ingest_too(tmp_path: Path, histories: int) -> None:
+async def test_a_server_ends_equal_to_a_fresh_ingest_too(tmp_path: Path, histories: int, seed: int) -> None:
     """The same histories on a Qdrant server, where versions stand side by side, end equal to the embedded index."""
-    for seed in range(max(5, histories // 20)):
-        await History(tmp_path / str(seed), seed, server=True).go()
+    for number in range(seed, seed + max(5, histories // 20)):
+        await History(tmp_path / str(number), number, server=True).go()
 
 
 async def test_a_lost_change_would_be_noticed(tmp_path: Path) -> None:
