@@ -9,7 +9,7 @@ BOOK ?= examples/physical-ai-robotics
 QUESTIONS ?= examples/golden/physical-ai-robotics/queries.jsonl
 BENCH ?= .bench
 
-.PHONY: hosts help setup dev run test check crash fuzz bench docs pictures lock clean
+.PHONY: hosts help setup dev run test check crash fuzz soak bench docs pictures lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -39,12 +39,16 @@ lock:  ## renew the lock files (needs uv): the core, what several servers need, 
 	$(COMPILE) --all-extras --group dev -c requirements.lock -o requirements-dev.lock
 	$(COMPILE) --group run --extra server --extra traces -c requirements-dev.lock -o requirements-server.lock
 
-crash: dev  ## 1,000 kills of ingestions, 2,000 random histories, 200 kills of conversations, 1,000 vanished clients (about an hour)
+crash: dev  ## 1,000 kills and 200 power cuts of ingestions, 2,000 random histories, 200 kills of conversations, 1,000 vanished clients (about an hour)
 	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion tests/api/test_streams.py \
 		--kills 1000 --histories 2000 --reads 10000 --turns 1000 --conversation-kills 200 --disconnects 1000
 
-fuzz: dev  ## 20,000 requests by Schemathesis over the whole API
-	$(BIN)/python -m pytest tests/api/test_fuzz.py --fuzz 20000
+fuzz: dev  ## 20,000 requests by Schemathesis over the whole API, and 2,000 hostile drafts of a model
+	$(BIN)/python -m pytest tests/api/test_fuzz.py tests/answering/test_hostile_drafts.py --fuzz 20000 --drafts 1000
+
+MINUTES ?= 30
+soak: dev  ## one server under mixed load for half an hour (MINUTES=…): memory, descriptors, threads and database stay as they are
+	$(BIN)/python -m pytest -s tests/soak --soak-minutes $(MINUTES)
 
 bench: dev  ## ingest and search beside LlamaIndex, txtai and Chroma (BOOK=…, QUESTIONS=…), the index as it grows, the API under load
 	@mkdir -p $(BENCH)
