@@ -35,7 +35,8 @@ SMALL_TEXT = """(least) => {
 # A target is large enough, or a circle of that size around its middle meets no other one; links within text are exempt.
 SMALL_TARGETS = """(least) => {
     const shown = [...document.querySelectorAll("a[href], button, input, textarea, select, summary")]
-        .filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.matches(".skip, p a, li a, td a"))
+        .filter((element) => element.checkVisibility({ visibilityProperty: true }))
+        .filter((element) => !element.matches(".skip, p a, li a, td a"))
         .map((element) => ({ element, box: element.getBoundingClientRect() }))
         .filter(({ box }) => box.width && box.height);
     const middle = ({ box }) => [box.x + box.width / 2, box.y + box.height / 2];
@@ -64,7 +65,11 @@ def visited(
     page = context.new_page()
     complaints.watch(page)
     loaded: list[Response] = []
-    page.on("response", lambda response: loaded.append(response))
+
+    def note(response: Response) -> None:  # playwright takes no method of a built-in type
+        loaded.append(response)
+
+    page.on("response", note)
     page.goto(request.param)
     page.wait_for_load_state("networkidle")
     expect(page.locator("h1:visible").first).to_be_visible()
