@@ -199,6 +199,22 @@ async def test_sentences_of_its_own_keep_an_answer_from_being_sure(tmp_path: Pat
                 assert reply.statements[-1].verdict != "supported", sentence
 
 
+async def test_sentences_about_something_else_are_flagged(tmp_path: Path, ai: FakeAI) -> None:
+    """Hardly a word of them is in the passages or in the question; true sentences in free words have no flag."""
+    text = "# Widgets\n\nA widget has seven cogs. Cogs are round, and the widget stops when one of them breaks.\n"
+    book = write_book(tmp_path / "widgets", {"m/1-widget.md": text})
+    foreign = [sentence for sentence in FOREIGN if not re.search(r"widget|cog", sentence, re.IGNORECASE)]
+    async with open_lectern(await opened(tmp_path, ai)) as lectern:
+        await lectern.ingest(book, book="widgets")
+        for sentence in foreign:
+            ai.script(
+                then=Step(say=saying(f"A widget has seven cogs. [1] Once a cog is broken it halts. [1] {sentence} [1]"))
+            )
+            reply = await lectern.ask("How many cogs has a widget?", book="widgets")
+            assert isinstance(reply, Answer)
+            assert [said.verdict == "doubtful" for said in reply.statements] == [False, False, True], sentence
+
+
 def html_in(text: str) -> str:
     """What a page that lets HTML pass would take for HTML; in code it is text."""
     tokens = [child for token in PAGE.parse(text) for child in (token, *(token.children or ()))]

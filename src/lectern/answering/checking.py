@@ -25,6 +25,7 @@ from lectern.ports.answering import Judge, ModelJudge, OpenClaim, Opinion
 from lectern.text.blocks import blocks_of
 from lectern.text.markers import cited_numbers, marker_spans
 from lectern.text.plain import squeezed
+from lectern.text.words import content_stems
 
 log = logging.getLogger("lectern.judge")
 MAX_UNFIT_SUPPORT = 0.35  # below it the cited passage does not fit a claim; above it the marker stays
@@ -35,6 +36,8 @@ MIN_SHIFTED_CLAIMS, MIN_SHIFT_GAIN = (
 MAX_OPEN_CLAIMS = 40  # that one call asks about
 MIN_QUOTE_WORDS = 3  # of a quotation that a language model gives
 UNKNOWN_NAME = "The passages do not have this name."
+OTHER_WORDS = "The passages have hardly a word of this."
+MIN_TELLING_WORDS, MAX_FOREIGN_COVERAGE = 2, 0.25  # faithful claims in free words have more of their words in passages
 SAYS_OTHERWISE, SAYS_NOTHING = "The passages say otherwise.", "The passages do not say this."
 HIDDEN = "…"
 _VERSION = re.compile(r"\b([A-Z][\w.+-]{0,30}) (\d{1,4}(?:\.\d{1,4}){0,3})(?![\w%°]|\.\d)")  # ROS 2, Python 3.12
@@ -98,10 +101,27 @@ class Checking:
             alone = await self._compared(replace(claim, text=claim.bare), cited)
             if alone.judgement.verdict != "doubtful":  # what is against it is in its lead, which is judged by itself
                 checked = replace(alone, claim=claim, judgement=replace(alone.judgement, verdict="unconfirmed"))
-        if checked.judgement.verdict == "supported" or not self._names_unknown_code(claim.text):
+        if checked.judgement.verdict == "supported":
             return checked
-        judgement = Judgement(verdict="doubtful", support=0.0, reason=UNKNOWN_NAME)
-        return self._checked(claim, judgement, cited, cited)
+        if self._names_unknown_code(claim.text):
+            judgement = Judgement(verdict="doubtful", support=0.0, reason=UNKNOWN_NAME)
+            return self._checked(claim, judgement, cited, cited)
+        if (
+            checked.judgement.verdict == "unconfirmed"
+            and checked.is_comparable
+            and self._is_about_something_else(claim)
+        ):
+            judgement = Judgement(verdict="doubtful", support=0.0, reason=OTHER_WORDS, is_soft=True)
+            return self._checked(claim, judgement, cited, cited)
+        return checked
+
+    def _is_about_something_else(self, claim: AnswerClaim) -> bool:
+        """Whether hardly a word of a claim is in any passage or in the question, as of one that a model was told to
+        write. Cited passages alone would not tell: an answer in free words takes some from the others."""
+        texts = [_text(hit) for hit in self.passages.values()]
+        if len(content_stems(claim.text)) < MIN_TELLING_WORDS or not speaks_english(read_claim(" ".join(texts))):
+            return False
+        return word_coverage(claim.text, [*texts, self.question]) <= MAX_FOREIGN_COVERAGE
 
     async def _compared(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
         judgement, text = None, self._without_known_versions(claim.text, cited)
