@@ -52,6 +52,20 @@ async def test_a_healthy_book_has_no_finding(tmp_path: Path) -> None:
         assert await content(ingest_deps) == before
 
 
+async def test_a_book_without_lessons_yet_has_no_finding(tmp_path: Path) -> None:
+    """Its first ingestion was interrupted before anything was indexed: there is nothing to count."""
+    author = Author(tmp_path / "book", 1)
+    async with open_ingest_parts(tmp_path / "home") as ingest_deps:
+        await run(ingest_deps, author.folder)
+        entry = await ingest_deps.ledger.book("book")
+        assert entry is not None
+        await ingest_deps.ledger.save_book(
+            replace(entry, manifest=replace(entry.manifest, book_id="begun"), total_chunks=0)
+        )
+
+        assert await kinds(ingest_deps) == []
+
+
 async def test_lost_changed_and_unknown_chunks_are_found_and_mended(tmp_path: Path) -> None:
     """A chunk that vanished, one whose payload changed, one that nobody put there: afterwards all is as fresh."""
     author = Author(tmp_path / "book", 2)

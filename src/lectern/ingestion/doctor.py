@@ -217,7 +217,8 @@ class _Examination:
         stored_chunks = await index.read(lambda view: view.chunks(where))
         chunks = [stored.chunk for stored in stored_chunks if stored.chunk.id in known_ids]
         counts = await asyncio.to_thread(index.count_terms, chunks, language)
-        if counts == await self.deps.ledger.term_counts(self.book_id, index.collection):
+        known = await self.deps.ledger.term_counts(self.book_id, index.collection)
+        if counts == known or (known is None and not chunks):  # nothing was indexed before an interruption
             return
         if self.mend:
             by_chunk = ((chunk.id, list(index.count_terms([chunk], language))) for chunk in chunks)
