@@ -142,7 +142,8 @@ class QdrantServer:
 
     def get(self, path: str) -> Any:
         """What the server answers to a GET, read as JSON."""
-        return self._call(urllib.request.Request(f"{self.url}{path}"))
+        key = self._settings.get("QDRANT__SERVICE__API_KEY")
+        return self._call(urllib.request.Request(f"{self.url}{path}", headers={"api-key": key} if key else {}))
 
     def put(self, path: str, body: object) -> Any:
         """What the server answers to a PUT of that JSON."""

@@ -182,8 +182,10 @@ class Topology:
         return result.stdout
 
     def is_ready(self) -> bool:
-        """Whether every server says so."""
-        return all(status(f"{self.server(name)}/health/ready") == 200 for name in SERVERS)
+        """Whether every server says so, and every node of Qdrant has all copies again: while one recovers, the loss of
+        another node would be a second one."""
+        ready = all(status(f"{self.server(name)}/health/ready") == 200 for name in SERVERS)
+        return ready and all(_has_all_copies(self.roles[f"qdrant-{number}"]) for number in range(1, NODES + 1))
 
     def kill(self, role: str) -> None:
         """Kill one process."""
@@ -250,6 +252,17 @@ def topology() -> Iterator[Topology]:
         running = Topology(Path(folder), Path(public_folder), stack)
         running.start()
         yield running
+
+
+def _has_all_copies(node: QdrantServer) -> bool:
+    """Whether a node takes all shards of all collections for active, its own and those of the other nodes."""
+    try:
+        names = [collection["name"] for collection in node.get("/collections")["result"]["collections"]]
+        clusters = [node.get(f"/collections/{name}/cluster")["result"] for name in names]
+    except OSError:
+        return False
+    shards = [shard for cluster in clusters for shard in (*cluster["local_shards"], *cluster["remote_shards"])]
+    return all(shard["state"] == "Active" for shard in shards) and not any(c["shard_transfers"] for c in clusters)
 
 
 def _rights(*rights: str) -> list[str]:
