@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from lectern.api.web_files import SERVER_SENTENCES
 from lectern.text.strings import strings_of
 from tests.served import LECTERN, serving
 
@@ -120,11 +121,13 @@ def test_a_book_introduces_itself(server: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_the_sentences_of_a_language_are_served(server: str, language: str) -> None:
-    """The same file that the server reads, as JSON."""
+    """Those that the pages write themselves, as JSON; the server's own stay there."""
     response = httpx.get(f"{server}/strings/{language}.json", timeout=30)
+    sentences = strings_of(language).sentences
 
     assert response.headers["content-type"] == "application/json"
-    assert response.json() == dict(strings_of(language).sentences)
+    assert response.json() == {key: words for key, words in sentences.items() if not key.startswith(SERVER_SENTENCES)}
+    assert not all(key in response.json() for key in sentences)
     assert httpx.get(f"{server}/strings/xx.json", timeout=30).status_code == 404
 
 
