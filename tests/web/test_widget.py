@@ -18,11 +18,13 @@ from lectern.api.widget_access import WIDGET_WORDS
 from tests.answering.scripted import drafting, is_judging
 from tests.fakeai import Step
 from tests.served import LECTERN, lectern, serving
+from tests.unit.payloads import PAYLOADS
 from tests.web.conftest import Complaints, needs_browser
 from tests.web.hosts import Host, hosting
 from tests.web.reading import ANSWERED, REFUSED
 from tests.web.test_files import WEB
 from tests.web.test_layout import axe_source
+from tests.web.test_payloads import ACTIVE, turn_with
 from tests.web.widget_sites import (
     MARKED,
     TRUE,
@@ -336,6 +338,32 @@ def test_a_book_cannot_run_anything_on_the_page(sites: Sites, open_host: Host, r
     assert sites.keys["hostile"] not in stored
 
 
+@pytest.mark.parametrize("should_answer", [True, False])
+def test_payloads_stay_text_in_the_widget(open_host: Host, reader: Page, should_answer: bool) -> None:
+    """300 payloads in questions to begin with, in an answer, its notes, reasons and lessons, and in a refusal."""
+    turns = [turn_with(number, vector)["reply"] for number, vector in enumerate(PAYLOADS)]
+    sources = [turn["sources"][0] | {"number": n, "chunk_id": f"{n}"} for n, turn in enumerate(turns, start=1)]
+    statements = [turn["statements"][0] | {"citations": [n]} for n, turn in enumerate(turns, start=1)]
+    claims = [f'<p><span class="claim" data-claim="{n}"></span></p>{turn["html"]}' for n, turn in enumerate(turns)]
+    reply = turns[0] | {"should_answer": should_answer, "sources": sources, "statements": statements}
+    reply |= {"html": "".join(claims), "suggestions": list(PAYLOADS), "other_books": list(PAYLOADS)}
+    reply |= {name: [turn[name][0] for turn in turns] for name in ("nearest", "outside_scope")}
+    access = {"Access-Control-Allow-Origin": open_host.origin, "Content-Type": "text/event-stream"}
+    body = f"event: reply\ndata: {json.dumps(reply)}\n\n"
+    reader.route("**/chat/stream", lambda route: route.fulfill(headers=access, body=body))
+    reader.goto(open_host.page("graph/quality"))
+    launcher(reader).click()
+    turn = ask(reader, PAYLOADS[0])
+
+    expect(turn.locator(".question")).to_have_text(PAYLOADS[0])
+    shown = turn.locator(".note-title" if should_answer else "button")
+    expect(shown.first).to_be_attached()
+    assert shown.count() >= len(PAYLOADS)
+    widget = reader.locator("lectern-widget").evaluate_handle("widget => widget.shadowRoot")
+    reader.evaluate("root => root.querySelectorAll('.note-title, .flag, summary').forEach((p) => p.click())", widget)
+    assert reader.evaluate(ACTIVE, widget) == []
+
+
 def test_a_widget_in_the_text(sites: Sites, open_host: Host, reader: Page) -> None:
     """In the language of the page, in the size of text that the reader's browser has, in the colours of the site."""
     script = sites.script("mdbook", open_host.book, mode="inline", target="#here")
@@ -389,15 +417,18 @@ def test_other_sites_cannot_show_the_iframe(sites: Sites, host: Host, reader: Pa
     complaints.expected.append("frame-ancestors")
     with hosting("mdbook", sites.folder / "framing") as stranger:
         frame = f'<iframe src="{sites.address}/embed/?book={host.book}#key={sites.keys["mdbook"]}"></iframe>'
-        reader.goto(sites.page_with(stranger, "page.html", "", text=frame))
-        reader.wait_for_timeout(500)
+        with reader.expect_console_message(lambda message: "frame-ancestors" in message.text):
+            reader.goto(sites.page_with(stranger, "page.html", "", text=frame))
         assert reader.frame_locator("iframe").locator("lectern-widget").count() == 0
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_in_the_widget(sites: Sites, open_host: Host, reader: Page, width: int, dark: bool) -> None:
+def test_axe_finds_nothing_in_the_widget(
+    open_host: Host, reader: Page, complaints: Complaints, width: int, dark: bool
+) -> None:
     """In every state, light and dark, on a phone and on a wide screen."""
+    complaints.expected += ["429", "ERR_"]
     source = axe_source()
     reader.set_viewport_size({"width": width, "height": 844})
     reader.goto(open_host.page("graph/quality"))
@@ -414,6 +445,17 @@ def test_axe_finds_nothing_in_the_widget(sites: Sites, open_host: Host, reader: 
     ask(reader, ANSWERED).locator("a.cite").first.click()
     assert reader.evaluate(check) == []
     ask(reader, REFUSED)
+    assert reader.evaluate(check) == []
+    limit = {"status": 429, "title": "Too Many Requests", "detail": "later", "code": "too_many"}
+    access = {"Access-Control-Allow-Origin": open_host.origin, "Access-Control-Expose-Headers": "Retry-After"}
+    refuse = {"status": 429, "json": limit, "headers": access | {"Retry-After": "60"}}
+    reader.route("**/chat/stream", lambda route: route.fulfill(**refuse))
+    expect(ask(reader, ANSWERED).get_by_role("alert")).to_be_visible()
+    assert reader.evaluate(check) == []
+    reader.unroute("**/chat/stream")
+    reader.route("**/chat/stream", lambda route: route.abort())
+    send(reader, ANSWERED)
+    expect(panel(reader).locator(".turn-status").last).to_have_text("Waiting for the server …")
     assert reader.evaluate(check) == []
 
 

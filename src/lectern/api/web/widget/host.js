@@ -57,11 +57,13 @@ export class HostPage {
   }
 
   /**
-   * A book without a `base_url` has addresses from the root of its site. Links on a preview stay on its host.
+   * A book without a `base_url` has addresses from the root of its site. Links on a preview stay on its host, and what is
+   * no address of the web, such as a script, leads nowhere.
    * @param {string} url
    */
   #absolute(url) {
-    const target = new URL(url, this.address);
+    const target = URL.canParse(url, this.address.href) ? new URL(url, this.address) : this.address;
+    if (!/^https?:$/.test(target.protocol)) return this.address;
     return target.origin === this.published ? new URL(target.pathname + target.search + target.hash, this.address) : target;
   }
 
