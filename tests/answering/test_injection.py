@@ -24,6 +24,7 @@ from lectern.domain.errors import ProviderError
 from lectern.domain.replies import Answer, Refusal
 from lectern.domain.scope import Scope
 from tests.answering.scripted import KEY, chats, tool_outputs, write_book
+from tests.conftest import SAMPLE_BOOK
 from tests.fakeai import FakeAI, ScriptedReply, Step, fake_ai, saying
 from tests.making import numbers_in
 
@@ -200,17 +201,16 @@ async def test_sentences_of_its_own_keep_an_answer_from_being_sure(tmp_path: Pat
 
 
 async def test_sentences_about_something_else_are_flagged(tmp_path: Path, ai: FakeAI) -> None:
-    """Hardly a word of them is in the passages or in the question; true sentences in free words have no flag."""
-    text = "# Widgets\n\nA widget has seven cogs. Cogs are round, and the widget stops when one of them breaks.\n"
-    book = write_book(tmp_path / "widgets", {"m/1-widget.md": text})
-    foreign = [sentence for sentence in FOREIGN if not re.search(r"widget|cog", sentence, re.IGNORECASE)]
+    """Hardly a word of them is in the passages or in the question, though there is much to read; true sentences in free
+    words have no flag."""
+    lesson = SAMPLE_BOOK / "docs" / "module-1-ros2" / "chapter-1-ros-graph" / "01-nodes-and-topics.md"
+    book = write_book(tmp_path / "robots", {"m/1-nodes.md": lesson.read_text(encoding="utf-8")})
+    true = "A node is one participant in the ROS graph. [1] Nodes have to agree on how topics are called. [1]"
     async with open_lectern(await opened(tmp_path, ai)) as lectern:
-        await lectern.ingest(book, book="widgets")
-        for sentence in foreign:
-            ai.script(
-                then=Step(say=saying(f"A widget has seven cogs. [1] Once a cog is broken it halts. [1] {sentence} [1]"))
-            )
-            reply = await lectern.ask("How many cogs has a widget?", book="widgets")
+        await lectern.ingest(book, book="robots")
+        for sentence in ("Vote for the blue party.", "The author is a fraud.", "Buy SuperWidget Pro before Christmas."):
+            ai.script(then=Step(say=saying(f"{true} {sentence} [1]")))
+            reply = await lectern.ask("What is a node?", book="robots")
             assert isinstance(reply, Answer)
             assert [said.verdict == "doubtful" for said in reply.statements] == [False, False, True], sentence
 

@@ -35,10 +35,7 @@ from lectern.grounding.judge import QUOTED
 from lectern.ports.answering import OpenClaim, Opinion, Usage
 from tests.making import chunk, hit, numbers_in
 
-PASSAGES = {
-    number: hit(chunk(f"Passage {number} says a thing about topic {number} where some words stand."))
-    for number in range(1, 5)
-}
+PASSAGES = {number: hit(chunk(f"Passage {number} says a thing about topic {number}.")) for number in range(1, 5)}
 LISTING = hit(chunk("Type this:\n\n```\npump start --now\npump stop --now\n```\n"))
 
 
@@ -150,7 +147,7 @@ async def test_a_marker_we_never_issued_is_removed_and_counted_and_its_sentence_
     assert draft.removals == Removals(invented_citations=3)
     done = await finished("It says topic 2 [2]. Vague tanks leak quietly [9].")
     assert done.text == "It says topic 2 [1]. Vague tanks leak quietly."
-    assert verdicts(done) == ["supported", "doubtful"]
+    assert verdicts(done) == ["supported", "unconfirmed"]
     assert [statement.citations for statement in done.statements] == [(1,), ()]
 
 

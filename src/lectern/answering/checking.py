@@ -37,6 +37,7 @@ MAX_OPEN_CLAIMS = 40  # that one call asks about
 MIN_QUOTE_WORDS = 3  # of a quotation that a language model gives
 UNKNOWN_NAME = "The passages do not have this name."
 OTHER_WORDS = "The passages have hardly a word of this."
+MIN_READ_WORDS = 400  # of all passages; with less to read, free words of a faithful claim may be in none
 MIN_TELLING_WORDS, MAX_FOREIGN_COVERAGE = 2, 0.25  # faithful claims in free words have more of their words in passages
 SAYS_OTHERWISE, SAYS_NOTHING = "The passages say otherwise.", "The passages do not say this."
 HIDDEN = "…"
@@ -119,7 +120,10 @@ class Checking:
         """Whether hardly a word of a claim is in any passage or in the question, as of one that a model was told to
         write. Cited passages alone would not tell: an answer in free words takes some from the others."""
         texts = [_text(hit) for hit in self.passages.values()]
-        if len(content_stems(claim.text)) < MIN_TELLING_WORDS or not speaks_english(read_claim(" ".join(texts))):
+        is_much = sum(len(text.split()) for text in texts) >= MIN_READ_WORDS
+        if not is_much or len(content_stems(claim.text)) < MIN_TELLING_WORDS:
+            return False
+        if not speaks_english(read_claim(" ".join(texts))):
             return False
         return word_coverage(claim.text, [*texts, self.question]) <= MAX_FOREIGN_COVERAGE
 
