@@ -17,7 +17,8 @@ ENGLISH = "en"
 CONFIDENCE_HITS = 10  # the first hits of the hybrid ranking
 WINDOW_WORDS = 40  # two or three sentences
 SOFT_WEIGHT = 0.7  # of a word that is found in another form
-_QUESTION_WORDS = frozenset("what who why how when where which is are do does it this that there".split())
+_INTERROGATIVES = frozenset("what who why how when where which".split())
+_EMPTY_WORDS = frozenset("is are was do does did can it this that there".split())  # "is it?" is about nothing named
 MAX_PAIR_DISTANCE = 2  # words, within which two words are a pair
 # letters that a word needs before another form of it counts
 MIN_EDITED_LETTERS, MIN_STEM_LETTERS, MIN_COMPOUND_LETTERS = 4, 5, 6
@@ -103,7 +104,7 @@ def _wording(question: str, language: str) -> _Wording:
     telling = [
         word for word in words if content_stems(word) and word not in function_words and not is_kana_ending(word)
     ]
-    if not telling and _QUESTION_WORDS.isdisjoint(words):
+    if not telling and (_INTERROGATIVES | _EMPTY_WORDS).isdisjoint(words):
         telling = words  # `let else`, `if`: a subject of keywords, not "how is it?"
     order = tuple(stem_in(language, word) for word in telling)
     weights = {word: word_weight(word) for word in order}
