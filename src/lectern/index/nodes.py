@@ -109,6 +109,8 @@ def _error_of_code(code: StatusCode) -> LecternError:
         return ProviderRefused(PROVIDER, f"refused ({name}); check QDRANT_URL and QDRANT_API_KEY")
     if code == StatusCode.DEADLINE_EXCEEDED:
         return ProviderTimeout(PROVIDER, "did not answer in time; try again")
+    if code == StatusCode.UNAVAILABLE:
+        return ProviderError(PROVIDER, "could not be reached; check QDRANT_URL and LECTERN_QDRANT_GRPC_PORT")
     return ProviderError(PROVIDER, f"failed ({name}); try again")
 
 
