@@ -155,7 +155,11 @@ def test_the_authors_story(page: Page, site: Site) -> None:
 
 
 def test_an_ingestion_is_watched_and_cancelled(page: Page, site: Site) -> None:
-    """A new book is added from its folder; its progress moves, a reload finds the job again, and cancelling ends it."""
+    """A new book is added from its folder; its progress moves, a reload finds the job again, and cancelling ends it.
+    axe-core has no finding while the job runs, nor afterwards."""
+    page.emulate_media(reduced_motion="reduce")
+    check = "async () => (await axe.run()).violations.map(({ id, nodes }) => [id, nodes[0].html])"
+    source = axe_source()
     lesson = "# Lesson {0}\n\n" + "Machine {0} has gear {0}, which turns wheel {0} at speed {0}. " * 40
     write_lessons(site.books / "big", {f"{number:03}.md": lesson.format(number) for number in range(400)})
     page.goto(f"{site.address}/desk/")
@@ -168,9 +172,12 @@ def test_an_ingestion_is_watched_and_cancelled(page: Page, site: Site) -> None:
     expect(page.locator(".job-words")).to_contain_text("of 400 files", timeout=30_000)
     page.reload()
     expect(page.locator(".job-words")).to_contain_text("of 400 files", timeout=30_000)
+    page.evaluate(source)
+    assert page.evaluate(check) == []
     page.get_by_role("button", name="Cancel").click()
 
     expect(page.get_by_role("heading", name=re.compile("Job 2: Cancelled"))).to_be_visible(timeout=30_000)
+    assert page.evaluate(check) == []
 
 
 def test_a_mistake_is_said_where_it_was_made(page: Page, site: Site, complaints: Complaints) -> None:
