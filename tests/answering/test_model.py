@@ -319,7 +319,8 @@ FREE_ANSWER = (
 
 @pytest.mark.parametrize("judge", ["local", "auto"])
 async def test_a_cited_answer_in_free_words_is_not_withdrawn(tmp_path: Path, ai: FakeAI, judge: str) -> None:
-    """That it does not sound like the book is no evidence against it. The model as judge may confirm it."""
+    """That it has no word of the book is no evidence against it: the reader sees it, with a flag. The model as judge
+    may confirm it."""
     row = {"verdict": "supported", "passage": 1, "quote": "A node is a process that computes"}
     ai.script(then=Step(say=drafting(FREE_ANSWER, row, row)))
     async with open_scripted(tmp_path, ai, judge=judge) as lectern:
@@ -327,7 +328,7 @@ async def test_a_cited_answer_in_free_words_is_not_withdrawn(tmp_path: Path, ai:
 
     assert isinstance(reply, Answer)
     assert reply.text.endswith(FREE_ANSWER)
-    expected = {"supported"} if judge == "auto" else {"unconfirmed"}
+    expected = {"supported"} if judge == "auto" else {"doubtful"}
     assert {statement.verdict for statement in reply.statements} == expected
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,8 @@ from lectern.answering.citations import citation
 from lectern.domain.evidence import ConfidenceLevel, Hit
 from lectern.domain.replies import Citation, Judgement, Removals, Statement
 from lectern.grounding.answer_claims import AnswerClaim, claims_of
-from lectern.grounding.claims import code_names, read_claim
+from lectern.grounding.claims import read_claim
+from lectern.grounding.foreign import is_foreign, names_unknown_code, without_known_versions
 from lectern.grounding.judge import QUOTED, book_words, speaks_english, word_coverage
 from lectern.grounding.listings import judge_listing
 from lectern.grounding.rows import judge_row
@@ -25,23 +25,17 @@ from lectern.ports.answering import Judge, ModelJudge, OpenClaim, Opinion
 from lectern.text.blocks import blocks_of
 from lectern.text.markers import cited_numbers, marker_spans
 from lectern.text.plain import squeezed
-from lectern.text.words import content_stems
 
 log = logging.getLogger("lectern.judge")
 MAX_UNFIT_SUPPORT = 0.35  # below it the cited passage does not fit a claim; above it the marker stays
-MIN_SHIFTED_CLAIMS, MIN_SHIFT_GAIN = (
-    3,
-    0.15,
-)  # claims with markers, and how much more of their words the neighbours have
+MIN_SHIFTED_CLAIMS = 3  # claims with markers
+MIN_SHIFT_GAIN = 0.15  # how much more of their words the neighbours of the cited passages have
 MAX_OPEN_CLAIMS = 40  # that one call asks about
 MIN_QUOTE_WORDS = 3  # of a quotation that a language model gives
 UNKNOWN_NAME = "The passages do not have this name."
 OTHER_WORDS = "The passages have hardly a word of this."
-MIN_READ_WORDS = 400  # of all passages; with less to read, free words of a faithful claim may be in none
-MIN_TELLING_WORDS, MAX_FOREIGN_COVERAGE = 2, 0.25  # faithful claims in free words have more of their words in passages
 SAYS_OTHERWISE, SAYS_NOTHING = "The passages say otherwise.", "The passages do not say this."
 HIDDEN = "…"
-_VERSION = re.compile(r"\b([A-Z][\w.+-]{0,30}) (\d{1,4}(?:\.\d{1,4}){0,3})(?![\w%°]|\.\d)")  # ROS 2, Python 3.12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +64,14 @@ class Checking:
     model_seconds: Callable[[], float] = lambda: 60.0  # how long a language model may take, asked when it is called
     claims: list[CheckedClaim] = field(default_factory=list)
     tokens: int = 0
+    _cited_by_draft: tuple[int, ...] = ()  # the passages that any claim cites
     _shift: int = 0  # between the numbers that the model wrote and those that it meant
 
     async def run(self, model_judge: ModelJudge | None) -> AsyncGenerator[tuple[int, CheckedClaim], None]:
         """Each claim with its number, as soon as it is judged; again if the language model changes the verdict."""
         claims = await asyncio.to_thread(claims_of, self.text)  # a long draft takes a while
         self._shift = self._shared_shift(claims)
+        self._cited_by_draft = tuple(dict.fromkeys(number for claim in claims for number in self._cited(claim)))
         for number, claim in enumerate(claims):
             checked = await self._check(claim)
             if self.is_cut and claim.end == len(self.text) and checked.judgement.verdict == "doubtful":
@@ -98,37 +94,35 @@ class Checking:
 
     async def _statement(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
         checked = await self._compared(claim, cited)
-        if checked.judgement.verdict == "doubtful" and claim.lead_is_claim:
+        if checked.judgement.verdict == "doubtful" and (claim.lead_is_claim or claim.kind == "row"):
             alone = await self._compared(replace(claim, text=claim.bare), cited)
-            if alone.judgement.verdict != "doubtful":  # what is against it is in its lead, which is judged by itself
+            if alone.judgement.verdict != "doubtful":  # what is against it is in its lead or head
                 checked = replace(alone, claim=claim, judgement=replace(alone.judgement, verdict="unconfirmed"))
         if checked.judgement.verdict == "supported":
             return checked
-        if self._names_unknown_code(claim.text):
+        if names_unknown_code(claim.text, [self.question, *map(_text, self.passages.values())]):
             judgement = Judgement(verdict="doubtful", support=0.0, reason=UNKNOWN_NAME)
             return self._checked(claim, judgement, cited, cited)
         if (
             checked.judgement.verdict == "unconfirmed"
             and checked.is_comparable
-            and self._is_about_something_else(claim)
+            and is_foreign(claim.text, checked.judgement.support, self._read_for_draft(), self.question)
         ):
             judgement = Judgement(verdict="doubtful", support=0.0, reason=OTHER_WORDS, is_soft=True)
             return self._checked(claim, judgement, cited, cited)
         return checked
 
-    def _is_about_something_else(self, claim: AnswerClaim) -> bool:
-        """Whether hardly a word of a claim is in any passage or in the question, as of one that a model was told to
-        write. Cited passages alone would not tell: an answer in free words takes some from the others."""
-        texts = [_text(hit) for hit in self.passages.values()]
-        is_much = sum(len(text.split()) for text in texts) >= MIN_READ_WORDS
-        if not is_much or len(content_stems(claim.text)) < MIN_TELLING_WORDS:
-            return False
-        if not speaks_english(read_claim(" ".join(texts))):
-            return False
-        return word_coverage(claim.text, [*texts, self.question]) <= MAX_FOREIGN_COVERAGE
+    def _read_for_draft(self) -> list[str]:
+        """The passages that any claim cites: a claim in free words takes some from others than its own."""
+        return [_text(self.passages[number]) for number in self._cited_by_draft or self.passages]
 
     async def _compared(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
-        judgement, text = None, self._without_known_versions(claim.text, cited)
+        judgement, text = (
+            None,
+            without_known_versions(
+                claim.text, [_text(self.passages[number]) for number in cited], map(_text, self.passages.values())
+            ),
+        )
         if cited:
             judgement = await self.judge.judge(text, [_text(self.passages[number]) for number in cited])
             if judgement.verdict == "supported":
@@ -144,27 +138,6 @@ class Checking:
         if judgement is None:
             return self._checked(claim, of_all, numbers, cited)
         return self._checked(claim, judgement, cited, cited)
-
-    def _names_unknown_code(self, text: str) -> bool:
-        """Whether a claim names something in code that neither a passage nor the question has."""
-        names = code_names(text)
-        known = " ".join((self.question, *map(_text, self.passages.values()))).casefold() if names else ""
-        known = known.replace("\\", "")  # `max\_pool\_size`
-        return any(name not in known for name in names)
-
-    def _without_known_versions(self, text: str, cited: Sequence[int]) -> str:
-        """A claim without the numbers of names that the book has, such as `ROS 2`: a cited passage need not repeat
-        them. A number stays where a cited passage has another one for the same name."""
-        known = " ".join(_text(hit) for hit in self.passages.values()).casefold() if _VERSION.search(text) else ""
-        near = " ".join(_text(self.passages[number]) for number in cited).casefold()
-
-        def bare(match: re.Match[str]) -> str:
-            name = re.escape(match[1].casefold())
-            others = re.findall(rf"\b{name}[ -](\d[\d.]*)", near)
-            is_known = re.search(rf"\b{name}[ -]{re.escape(match[2])}(?![\d.]*\d)", known)
-            return match[1] if is_known and set(others) <= {match[2]} else match[0]
-
-        return _VERSION.sub(bare, text)
 
     def _listing(self, claim: AnswerClaim, cited: tuple[int, ...]) -> CheckedClaim:
         """A listing is judged by every passage; it may be put together from several."""

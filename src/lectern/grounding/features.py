@@ -25,6 +25,7 @@ NEGATION_REACH = 6  # words after a negation that it may be about
 MIN_CODE_NAME = 3  # letters of a name that is searched inside longer names: `ros2` in `ros2 run`
 MAX_MISSING, MAX_LENGTH = 8, 40  # words; more count the same
 MIN_CLAUSE_CONTENT = 2  # content words of a clause that is looked for by itself
+MAX_OWN_COUNT = 12  # that writers count themselves and spell out
 MAX_PERCENT_ERROR = 0.5  # of a percentage that was calculated
 
 NEGATORS = frozenset(
@@ -202,7 +203,13 @@ def number_missing(c: Comparison) -> float:
     stated = [quantity for unit in c.units for quantity in unit.quantities]
     numbers = c.sentence.quantities
     missing = (number for number in numbers if number.hard and not _contains(number, stated))
+    missing = (number for number in missing if not _is_own_count(number, c.sentence.text))
     return _count(sum(not _is_share(number, numbers, stated) for number in missing))
+
+
+def _is_own_count(number: Quantity, text: str) -> bool:
+    """Whether a number is small, in words and without a unit: writers count what the book lists, as `in three ways`."""
+    return number.raw <= MAX_OWN_COUNT and not number.kind and text[number.start : number.end].isalpha()
 
 
 def _is_share(percentage: Quantity, numbers: Sequence[Quantity], stated: Sequence[Quantity]) -> bool:

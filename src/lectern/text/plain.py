@@ -29,9 +29,10 @@ _THIN = re.compile(r"\\[,;:! ]|\{,\}")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
 _ESCAPED = re.compile(r"\\([_#.+<>&~-])")  # `max\_pool\_size`
 _INLINE_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
-_SHORT_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
-_STARS = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}")
-_LINES = re.compile(r"(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
+_CODE = r"(?P<code>`[^`\n]+`)"  # its signs are content
+_ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,500}|[\w.+-]{1,80}@[\w.-]{1,200})>")
+_SHORT_TAG = re.compile(rf"{_CODE}|</?[A-Za-z][^<>\n]{{0,300}}>")
+_EMPHASIS = re.compile(rf"{_CODE}|\*{{1,3}}(?=\S)|(?<=\S)\*{{1,3}}|(?<!\w)_{{1,3}}(?=\S)|(?<=\S)_{{1,3}}(?!\w)")
 _LEAD = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?(?:#{1,6}\s+)?")
 _CONTRACTION = re.compile(r"(?i)\b(ca|wo|sha|[a-z]{2,7})n't\b|\bcannot\b")
 _WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
@@ -51,13 +52,10 @@ def plain(text: str) -> str:
     text = text.replace("$", " ") if text.count("$") > 1 else text
     if "[" in text:
         text = without_targets(text)
-    if "<" in text:  # tags in code are content, so they stay
-        pieces = text.split("`")
-        text = "`".join(piece if place % 2 else _SHORT_TAG.sub(" ", piece) for place, piece in enumerate(pieces))
-    if "*" in text:
-        text = _STARS.sub("", text)
-    if "_" in text:
-        text = _LINES.sub("", text)
+    if "<" in text:
+        text = _SHORT_TAG.sub(lambda match: match["code"] or " ", _ADDRESS.sub(r"\1", text))
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub(lambda match: match["code"] or "", text)
     if "'" in text or "annot" in text:
         text = _CONTRACTION.sub(_spelt, text)
     return _BLANKS.sub(" ", text).strip()
