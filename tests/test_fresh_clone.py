@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
@@ -12,13 +11,8 @@ import httpx
 import pytest
 
 from tests.conftest import ROOT
+from tests.ports import free_port
 from tests.served import serving
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.slow
@@ -42,7 +36,7 @@ def test_make_run_serves_a_cited_answer_from_a_fresh_clone(tmp_path: Path) -> No
         folder for folder in environment["PATH"].split(os.pathsep) if ".venv" not in folder
     )
 
-    with serving(["make", "run", f"PORT={_free_port()}"], cwd=clone, env=environment) as address:
+    with serving(["make", "run", f"PORT={free_port()}"], cwd=clone, env=environment) as address:
         answer = httpx.post(
             f"{address}/chat/run", json={"message": "How do ROS 2 nodes communicate?"}, timeout=60
         ).json()

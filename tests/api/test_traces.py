@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 from tests.answering.scripted import KEY, write_book
 from tests.collector import Collector, ReceivedSpan, collecting
 from tests.fakeai import FakeAI, Step, fake_ai, saying
+from tests.ports import closed_port
 from tests.served import LECTERN, lectern, serving_process
 
 QUESTION = "What is a node?"
@@ -152,12 +152,15 @@ def test_a_collector_that_fails_harms_no_reader(
 ) -> None:
     """Readers are answered and the server ends, although the collector refuses, hangs or is not there; the log has one
     line for it and no traceback."""
-    address, collector.behaviour = collector.address, behaviour
-    if behaviour == "gone":
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            address = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with served(small_home, tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=address) as (server, log):
+    collector.behaviour = behaviour
+    with (
+        closed_port() as port,
+        served(
+            small_home,
+            tmp_path,
+            OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}" if behaviour == "gone" else collector.address,
+        ) as (server, log),
+    ):
         answers = []
         for batch in (1, 2, 3):
             answers.append(ask(server))

@@ -25,7 +25,8 @@ from lectern.index.server import ServerIndex, open_server_index
 from lectern.ports.index import ChunkIndex
 from tests.contracts.test_index import BOOK, Book
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
-from tests.qdrant_server import QdrantServer, free_port, qdrant_cluster, qdrant_server
+from tests.ports import closed_port
+from tests.qdrant_server import QdrantServer, qdrant_cluster, qdrant_server
 
 LAYOUT = Layout(shards=3, replicas=2)
 LESSONS = 30
@@ -196,10 +197,11 @@ async def test_a_collection_that_was_made_anew_is_an_error_and_never_empty(real_
 
 async def test_a_wrong_port_for_grpc_is_named(real_qdrant: QdrantServer) -> None:
     """Nobody listens there: the error names the setting."""
-    client = connect(real_qdrant.url, None, grpc_port=free_port())
-    with pytest.raises(ProviderError, match="LECTERN_QDRANT_GRPC_PORT"), client_errors():
-        await client.get_collections()
-    await client.close()
+    with closed_port() as port:
+        client = connect(real_qdrant.url, None, grpc_port=port)
+        with pytest.raises(ProviderError, match="LECTERN_QDRANT_GRPC_PORT"), client_errors():
+            await client.get_collections()
+        await client.close()
 
 
 async def test_grpc_finds_the_same_and_its_errors_are_ours(real_qdrant: QdrantServer) -> None:

@@ -20,7 +20,8 @@ from lectern.app.lectern import Lectern
 from lectern.app.open import open_application
 from lectern.app.settings import Settings
 from tests.conftest import ROOT, SAMPLE_BOOK
-from tests.qdrant_server import QdrantServer, free_port
+from tests.ports import free_port
+from tests.qdrant_server import QdrantServer
 from tests.scaling.topology import Program
 from tests.served import LECTERN
 

@@ -18,7 +18,8 @@ import httpx
 import pytest
 
 from tests.conftest import ROOT, SAMPLE_BOOK
-from tests.qdrant_server import QdrantServer, free_port
+from tests.ports import free_port
+from tests.qdrant_server import QdrantServer
 from tests.scaling.readers import Reader
 from tests.scaling.topology import Database, Program, status, wait_until
 from tests.served import LECTERN

@@ -23,7 +23,8 @@ import psutil
 import pytest
 
 from tests.conftest import SAMPLE_BOOK
-from tests.qdrant_server import QdrantServer, free_port
+from tests.ports import free_port
+from tests.qdrant_server import QdrantServer
 from tests.scaling.deployment import DEPLOY, VALUES, environment
 from tests.served import LECTERN
 

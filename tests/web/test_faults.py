@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.answering.scripted import KEY, drafting
 from tests.fakeai import Step, fake_ai
+from tests.ports import free_port
 from tests.served import LECTERN, lectern, serving, serving_process
 from tests.web.conftest import Complaints, needs_browser
 from tests.web.reading import ANSWERED, ask, question_box, send, settled
@@ -108,10 +108,8 @@ def home(sample_home: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port() -> int:
-    """A port that is free."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """A port of its own."""
+    return free_port()
 
 
 def test_a_lost_server_comes_back(browser: Browser, home: Path, port: int) -> None:
