@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.qdrant_server import QdrantServer
 
-settings.register_profile("suite", deadline=None)  # a busy machine is slow, and that is no failure
+# A busy machine is slow, and that is no failure. Every run tries the same examples, so that none fails by chance; with
+# `--hypothesis-profile search` each run tries others.
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", settings.get_profile("search"), derandomize=True)
 settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent

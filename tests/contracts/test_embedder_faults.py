@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import time
 from contextlib import aclosing
 from dataclasses import replace
@@ -17,7 +16,13 @@ import pytest
 from lectern.domain.errors import ProviderError, ProviderRefused, ProviderTimeout, RateLimited
 from tests.fakeai import NORMAL, FakeAI, Step, fake_ai
 from tests.faults import FAULTS, OPENAI_FAULTS, Fault, assert_silent, failing, in_seconds
+from tests.ports import closed_port
 from tests.remotes import BATCHES, CANARY, QUICK, TEXTS, TRIES, AtCohere, AtOpenAI, Clock, OverHTTP, options_of
+
+NEVER = 600.0  # seconds, longer than any of these tests takes
+TIMEOUT = (
+    2.0  # that a request gets where one is meant to take too long; the others must be quicker on a busy machine too
+)
 
 
 class FaultContract(OverHTTP):
@@ -90,11 +95,11 @@ class FaultContract(OverHTTP):
         assert all(bound / 2 <= wait <= bound for wait, bound in zip(clock.waits, bounds, strict=True))
         assert len({wait / bound for wait, bound in zip(clock.waits, bounds, strict=True)}) > 1
 
-    @pytest.mark.parametrize(("header", "low", "high"), [("7", 7, 7), ("0", 0.25, 0.5), (None, 5, 9)])
+    @pytest.mark.parametrize(("header", "low", "high"), [("7", 7, 7), ("0", 0.25, 0.5), (None, 10, 50)])
     async def test_retry_after_is_honoured(self, header: str | None, low: float, high: float, ai: FakeAI) -> None:
         """Seconds or a date: as long as was asked, and never at once."""
         clock = Clock()
-        ai.script(failing(429, retry_after=header or in_seconds(9)))
+        ai.script(failing(429, retry_after=header or in_seconds(50)))
         async with aclosing(self.make(ai.url, options_of(sleep=clock.sleep))) as embedder:
             await embedder.embed(["Stop."], purpose="passage")
 
@@ -119,7 +124,7 @@ class FaultContract(OverHTTP):
     async def test_slowness_is_a_time_out(self, caplog: pytest.LogCaptureFixture) -> None:
         """At whichever batch: no answer, or one that drips in without end, is given up in time and tried again."""
         caplog.set_level(logging.DEBUG)
-        policy = replace(QUICK, attempts=2, timeout=1.0)
+        policy = replace(QUICK, attempts=2, timeout=TIMEOUT)
 
         async def strike(place: int, step: Step) -> None:
             with fake_ai() as ai:
@@ -130,37 +135,35 @@ class FaultContract(OverHTTP):
                         await embedder.embed(TEXTS, purpose="passage")
                     took = time.monotonic() - began
 
-            assert 2 <= took < 10
+            assert 2 * TIMEOUT <= took < NEVER
             assert [received.texts for received in ai.received] == BATCHES[:place] + [BATCHES[place]] * 2
             assert_silent(caught.value, caplog)
 
-        steps = [(place, Step(delay=60)) for place in range(len(BATCHES))] + [(0, Step(drip=0.3))]
+        steps = [(place, Step(delay=NEVER)) for place in range(len(BATCHES))] + [(0, Step(drip=TIMEOUT / 3))]
         await asyncio.gather(*(strike(place, step) for place, step in steps))
 
     async def test_a_batch_has_a_time_of_its_own(self, ai: FakeAI) -> None:
         """Tries and waits together end with the budget, however many tries are left."""
         ai.script(then=failing(503))
-        policy = replace(QUICK, attempts=10_000, budget=0.5, first_wait=0.01, longest_wait=0.02)
+        policy = replace(QUICK, attempts=10_000, budget=2.0, first_wait=0.01, longest_wait=0.02)
         async with aclosing(self.make(ai.url, options_of(policy, sleep=asyncio.sleep))) as embedder:
-            began = time.monotonic()
             with pytest.raises(ProviderError):
                 await embedder.embed(TEXTS, purpose="passage")
 
-        assert time.monotonic() - began < 5
-        assert len(ai.received) > 1
+        assert 1 < len(ai.received) < 10_000
 
     async def test_one_failure_ends_the_call(self, ai: FakeAI) -> None:
         """With several batches under way the others are called off: nothing is left running."""
-        ai.script(Step(delay=60), failing(401), then=Step(delay=60))
+        ai.script(Step(delay=NEVER), failing(401), then=Step(delay=NEVER))
         async with aclosing(self.make(ai.url, options_of(concurrency=3))) as embedder:
             with pytest.raises(ProviderRefused):
-                await asyncio.wait_for(embedder.embed(TEXTS, purpose="passage"), timeout=15)
+                await asyncio.wait_for(embedder.embed(TEXTS, purpose="passage"), timeout=NEVER / 2)
 
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
     async def test_a_call_can_be_called_off(self, ai: FakeAI) -> None:
         """Cancelling ends it, and leaves nothing running."""
-        ai.script(then=Step(delay=60))
+        ai.script(then=Step(delay=NEVER))
         async with aclosing(self.make(ai.url, options_of())) as embedder:
             call = asyncio.create_task(embedder.embed(TEXTS, purpose="passage"))
             while not ai.received:  # noqa: ASYNC110  # the server is another thread
@@ -174,12 +177,11 @@ class FaultContract(OverHTTP):
     async def test_nobody_there_is_a_clear_error(self, caplog: pytest.LogCaptureFixture) -> None:
         """A refused connection is tried again and then named."""
         caplog.set_level(logging.DEBUG)
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            port = closed.getsockname()[1]
         clock = Clock()
-        async with aclosing(self.make(f"http://127.0.0.1:{port}", options_of(sleep=clock.sleep))) as embedder:
-            with pytest.raises(ProviderError, match="could not be reached") as caught:
-                await embedder.embed(TEXTS, purpose="passage")
+        with closed_port() as port:
+            async with aclosing(self.make(f"http://127.0.0.1:{port}", options_of(sleep=clock.sleep))) as embedder:
+                with pytest.raises(ProviderError, match="could not be reached") as caught:
+                    await embedder.embed(TEXTS, purpose="passage")
 
         assert len(clock.waits) == TRIES - 1
         assert_silent(caught.value, caplog)
