@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-import time
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,21 +16,36 @@ from lectern.store import database
 from lectern.store.database import SqliteConnection, open_database, reading, sqlite_url
 from lectern.store.ledger import SqlLedger
 
-SLOW = 0.3  # seconds that the disk takes
+MAX_WAIT_SECONDS = 60.0  # for what must come; a disk that nobody releases fails then
 LONG_READ = text(
     "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000000) "
     "SELECT count(*) FROM numbers"
 )
 
 
-async def slow_commit(self: SqliteConnection) -> None:
-    """A disk that takes its time."""
+class SlowDisk:
+    """A disk that takes as long over a commit as a test likes."""
 
-    def commit() -> None:
-        time.sleep(SLOW)
-        self._conn.commit()
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.released = threading.Event()
+        self._reached = threading.Event()
+        disk = self
 
-    await self._execute(commit)
+        def commit(connection: sqlite3.Connection) -> None:
+            disk._reached.set()
+            assert disk.released.wait(MAX_WAIT_SECONDS), "nobody released the disk: the event loop was held up"
+            connection.commit()
+
+        async def slow_commit(self: SqliteConnection) -> None:
+            await self._execute(lambda: commit(self._conn))
+
+        monkeypatch.setattr(SqliteConnection, "commit", slow_commit)
+
+    async def reached(self) -> None:
+        """Wait until a commit waits for the disk."""
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
+            while not self._reached.is_set():  # noqa: ASYNC110  # it is set in another thread
+                await asyncio.sleep(0.001)
 
 
 @asynccontextmanager
@@ -50,9 +65,9 @@ async def engine(tmp_path: Path) -> AsyncIterator[AsyncEngine]:
 
 
 @pytest.fixture
-def slow_disk(monkeypatch: pytest.MonkeyPatch, engine: AsyncEngine) -> None:  # after the table is there
+def slow_disk(monkeypatch: pytest.MonkeyPatch, engine: AsyncEngine) -> SlowDisk:  # after the table is there
     """A disk that takes its time."""
-    monkeypatch.setattr(SqliteConnection, "commit", slow_commit)
+    return SlowDisk(monkeypatch)
 
 
 async def add(engine: AsyncEngine, *words: str) -> None:
@@ -91,39 +106,44 @@ async def test_many_at_once_take_turns(engine: AsyncEngine) -> None:
     assert len(await known_revisions(engine)) == 60
 
 
-@pytest.mark.usefixtures("slow_disk")
-async def test_the_loop_goes_on_while_the_disk_works(engine: AsyncEngine) -> None:
-    """A commit that waits for the disk does not hold up what needs no database."""
+async def test_the_loop_goes_on_while_the_disk_works(engine: AsyncEngine, slow_disk: SlowDisk) -> None:
+    """A commit that waits for the disk does not hold up what needs no database: else nobody would release the disk."""
     writing = asyncio.create_task(add(engine, "node"))
-    longest, before = 0.0, time.perf_counter()
-    while not writing.done():
+    await slow_disk.reached()
+    for _ in range(10):
         await asyncio.sleep(0.005)
-        longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
+    under_way = not writing.done()
+    slow_disk.released.set()
+    await writing
 
-    assert longest < SLOW / 2
-
-
-@pytest.mark.usefixtures("slow_disk")
-async def test_whoever_is_cancelled_waits_for_its_commit(engine: AsyncEngine) -> None:
-    """A commit under way is finished, and only then does anybody else get the connection."""
-    writing = asyncio.create_task(add(engine, "node"))
-    await asyncio.sleep(SLOW / 3)  # it is waiting for the disk now
-    start_time = time.perf_counter()
-    writing.cancel()
-    await asyncio.wait([writing])
-
-    assert time.perf_counter() - start_time > SLOW / 3
+    assert under_way
     assert await known_revisions(engine) == ["node"]
 
 
-@pytest.mark.usefixtures("slow_disk")
-async def test_not_even_a_second_cancelling_leaves_a_commit_behind(engine: AsyncEngine) -> None:
+async def test_whoever_is_cancelled_waits_for_its_commit(engine: AsyncEngine, slow_disk: SlowDisk) -> None:
+    """A commit under way is finished, and only then does anybody else get the connection."""
+    writing = asyncio.create_task(add(engine, "node"))
+    await slow_disk.reached()
+    writing.cancel()
+    reading_task = asyncio.create_task(known_revisions(engine))
+    done, _ = await asyncio.wait([writing, reading_task], timeout=0.1)
+    assert not done
+    slow_disk.released.set()
+
+    assert await reading_task == ["node"]
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+
+
+async def test_not_even_a_second_cancelling_leaves_a_commit_behind(engine: AsyncEngine, slow_disk: SlowDisk) -> None:
     """However often it is cancelled, the commit ends first, on the same connection, and the task is cancelled."""
     before = await driver(engine)
     writing = asyncio.create_task(add(engine, "node"))
+    await slow_disk.reached()
     for _ in range(3):
-        await asyncio.sleep(SLOW / 6)
         writing.cancel()
+        await asyncio.sleep(0.01)
+    slow_disk.released.set()
     await asyncio.wait([writing])
 
     assert writing.cancelled()
@@ -134,10 +154,12 @@ async def test_not_even_a_second_cancelling_leaves_a_commit_behind(engine: Async
 async def test_a_database_in_memory_outlives_a_cancelled_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its one connection is all there is of it."""
     async with words_in(None) as engine:
-        monkeypatch.setattr(SqliteConnection, "commit", slow_commit)
+        slow_disk = SlowDisk(monkeypatch)
         writing = asyncio.create_task(add(engine, "node"))
-        await asyncio.sleep(SLOW / 3)
+        await slow_disk.reached()
         writing.cancel()
+        await asyncio.sleep(0.01)
+        slow_disk.released.set()
         await asyncio.wait([writing])
 
         assert await known_revisions(engine) == ["node"]
@@ -165,13 +187,21 @@ async def test_a_database_in_memory_outlives_a_cancelled_statement() -> None:
         assert await known_revisions(engine) == ["node"]
 
 
-async def test_a_timeout_around_a_commit_is_still_a_timeout(engine: AsyncEngine, slow_disk: None) -> None:
+async def test_a_timeout_around_a_commit_is_still_a_timeout(engine: AsyncEngine, slow_disk: SlowDisk) -> None:
     """Whoever sets a limit hears of that limit, after the commit."""
 
     async def limited() -> None:
-        async with asyncio.timeout(SLOW / 3):
+        async with asyncio.timeout(None) as limit:
+            writing = asyncio.create_task(expire(limit))
             await add(engine, "node")
             await asyncio.sleep(0)
+        await writing
+
+    async def expire(limit: asyncio.Timeout) -> None:
+        await slow_disk.reached()
+        limit.reschedule(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.05)
+        slow_disk.released.set()
 
     with pytest.raises(TimeoutError):
         await limited()
@@ -184,17 +214,14 @@ async def test_a_lock_of_another_program_is_waited_for_in_peace(engine: AsyncEng
     other_connection = sqlite3.connect(tmp_path / "lectern.db", isolation_level=None)
     other_connection.execute("BEGIN IMMEDIATE")
     writing = asyncio.create_task(add(engine, "node"))
-    longest, before = 0.0, time.perf_counter()
-    for _ in range(40):
+    for _ in range(40):  # were the loop held up, this would last until the patience for the lock has ended
         await asyncio.sleep(0.005)
-        longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
     waiting = not writing.done()
     other_connection.execute("ROLLBACK")
     other_connection.close()
     await writing
 
     assert waiting
-    assert longest < 0.1
     assert await known_revisions(engine) == ["node"]
 
 
