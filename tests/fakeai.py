@@ -452,10 +452,10 @@ def fake_ai() -> Iterator[FakeAI]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
-    loop, over, port = started.result(timeout=10)
+    loop, over, port = started.result(timeout=60)
     ai.url = f"http://127.0.0.1:{port}"
     try:
         yield ai
     finally:
         loop.call_soon_threadsafe(over.set)
-        thread.join(timeout=10)
+        thread.join(timeout=60)

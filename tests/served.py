@@ -57,7 +57,7 @@ def serving_process(
         if process.poll() is None:
             os.killpg(process.pid, 2)  # what Ctrl-C sends, to make and what it started alike
         try:
-            process.communicate(timeout=20)
+            process.communicate(timeout=120)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.communicate()

@@ -58,7 +58,7 @@ def test_a_server_that_cannot_answer_says_so_and_searches(sample_home: Path, tmp
     log_file = tmp_path / "log"
     command = ["bash", "-c", f'exec "$0" "$@" 2>{log_file}', LECTERN, "serve", "--port", "0"]
     with serving(command, env=env) as address:
-        response = httpx.post(f"{address}/search", json={"text": "What is a node?"}, timeout=30)
+        response = httpx.post(f"{address}/search", json={"text": "What is a node?"}, timeout=120)
         assert response.status_code == 200
         assert "questions will fail: LECTERN_INSTRUCTIONS" in log_file.read_text(encoding="utf-8")
 

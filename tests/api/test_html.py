@@ -17,9 +17,9 @@ def test_html_comes_where_it_is_asked_for(server: str) -> None:
     """A reply has its answer and its passages as HTML if the request says so, and not otherwise; a key for repeated
     requests sees one request in both."""
     headers = {"Idempotency-Key": str(uuid.uuid4())}
-    plain = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=headers, timeout=30).json()
+    plain = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, headers=headers, timeout=120).json()
     body = {"message": QUESTION, "html": True}
-    rendered = httpx.post(f"{server}/chat/run", json=body, headers=headers, timeout=30).json()
+    rendered = httpx.post(f"{server}/chat/run", json=body, headers=headers, timeout=120).json()
 
     assert plain.get("html") is None
     assert rendered["response"] == plain["response"]
@@ -31,10 +31,10 @@ def test_html_comes_where_it_is_asked_for(server: str) -> None:
 def test_a_stream_sends_blocks_that_add_up(server: str) -> None:
     """The blocks of a stream make up the answer; a resumed stream sends them again, and the reply has the HTML."""
     body = {"message": QUESTION, "html": True}
-    with httpx.stream("POST", f"{server}/chat/stream", json=body, timeout=30) as response:
+    with httpx.stream("POST", f"{server}/chat/stream", json=body, timeout=120) as response:
         first = list(events(response.iter_lines()))
     run_id = next(event.body["run_id"] for event in first if event.name == "status")
-    again = httpx.get(f"{server}/chat/stream/{run_id}", params={"html": True}, timeout=30)
+    again = httpx.get(f"{server}/chat/stream/{run_id}", params={"html": True}, timeout=120)
     resumed = list(events(again.text.split("\n")))
 
     reply = next(event.body for event in first if event.name == "reply")
@@ -51,14 +51,14 @@ def test_a_resumed_stream_with_html_loses_and_repeats_nothing(server: str) -> No
     """From every event on, blocks too, the other events that are left are sent once, the ids never go backwards, and
     the blocks make up the answer."""
     with httpx.stream(
-        "POST", f"{server}/chat/stream", json={"message": QUESTION, "html": True}, timeout=30
+        "POST", f"{server}/chat/stream", json={"message": QUESTION, "html": True}, timeout=120
     ) as response:
         first = list(events(response.iter_lines()))
     run_id = next(event.body["run_id"] for event in first if event.name == "status")
 
     for place, event in enumerate(first[:-1]):
         again = httpx.get(
-            f"{server}/chat/stream/{run_id}", params={"html": True}, headers={"Last-Event-ID": event.id}, timeout=30
+            f"{server}/chat/stream/{run_id}", params={"html": True}, headers={"Last-Event-ID": event.id}, timeout=120
         )
         resumed = list(events(again.text.split("\n")))
         left = [event for event in first[place + 1 :] if event.name != "block"]
@@ -95,8 +95,8 @@ def test_a_damaged_reply_is_given_as_it_is(reply: dict[str, object]) -> None:
 def test_an_export_has_html_if_asked(server: str) -> None:
     """An old conversation is rendered when it is read."""
     session = str(uuid.uuid4())
-    httpx.post(f"{server}/chat/run", json={"message": QUESTION, "session_id": session}, timeout=30)
+    httpx.post(f"{server}/chat/run", json={"message": QUESTION, "session_id": session}, timeout=120)
 
-    export = httpx.get(f"{server}/threads/{session}/export", params={"html": True}, timeout=30).json()
+    export = httpx.get(f"{server}/threads/{session}/export", params={"html": True}, timeout=120).json()
 
     assert 'class="cite"' in export["turns"][0]["reply"]["html"]

@@ -29,13 +29,13 @@ def test_every_lesson_opens_at_its_own_address(server: str) -> None:
     assert len(places) == len(lessons) - 1  # one has the address of the page itself
     for url, parent_doc_id in places.items():
         assert opened(server, url) == {"book": [BOOK], "lesson": [parent_doc_id]}
-    page = httpx.get(f"{server}{next(iter(places))}", follow_redirects=True, timeout=30)
+    page = httpx.get(f"{server}{next(iter(places))}", follow_redirects=True, timeout=120)
     assert page.headers["content-type"].startswith("text/html")
 
 
 def test_the_url_of_a_citation_opens(server: str) -> None:
     """With its anchor, which a browser keeps, and with the words that it marks."""
-    [source] = httpx.post(f"{server}/chat/run", json={"message": "What is URDF?"}, timeout=60).json()["sources"]
+    [source] = httpx.post(f"{server}/chat/run", json={"message": "What is URDF?"}, timeout=120).json()["sources"]
 
     for name in ("url", "fragment_url", "page_url"):
         path = source[name].partition("#")[0]

@@ -23,6 +23,7 @@ from tests.answering.scripted import KEY, write_book
 from tests.fakeai import FakeAI, Step, fake_ai, saying
 from tests.served import LECTERN, lectern
 
+MAX_WAIT_SECONDS = 120.0  # for what must come; other tests share the machine
 QUESTION = "What is a node?"
 ANSWER = "A node is a process that computes. [1]"
 
@@ -53,7 +54,7 @@ def served(home: Path, folder: Path, **settings: str) -> Iterator[tuple[str, sub
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=MAX_WAIT_SECONDS)
 
 
 def lines(log: Path) -> list[dict[str, Any]]:
@@ -69,7 +70,7 @@ def test_a_server_greets_with_its_addresses_and_its_parts(small_home: Path, tmp_
 
         desk, parts = (process.stdout.readline().rstrip() for _ in range(2))
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate(timeout=MAX_WAIT_SECONDS)
 
     assert rest == ""
     assert desk == f"The author's page: {server}/desk/"
@@ -80,11 +81,11 @@ def test_requests_have_ids_and_questions_have_lines(small_home: Path, tmp_path: 
     """A plain id is kept, a strange one replaced; each question is one line with that id, and without its text."""
     with served(small_home, tmp_path) as (server, _, log):
         response = httpx.post(
-            f"{server}/chat/run", json={"message": QUESTION}, headers={"X-Request-ID": "mine-1"}, timeout=30
+            f"{server}/chat/run", json={"message": QUESTION}, headers={"X-Request-ID": "mine-1"}, timeout=120
         )
-        odd = httpx.get(f"{server}/health/live", headers={"X-Request-ID": 'x" evil'}, timeout=30)
+        odd = httpx.get(f"{server}/health/live", headers={"X-Request-ID": 'x" evil'}, timeout=120)
 
-        metrics = httpx.get(f"{server}/metrics", timeout=30).text
+        metrics = httpx.get(f"{server}/metrics", timeout=120).text
 
     assert response.headers["X-Request-ID"] == "mine-1"
     assert re.fullmatch(r"[0-9a-f]{32}", odd.headers["X-Request-ID"])
@@ -103,7 +104,7 @@ def test_every_way_to_ask_has_its_line(small_home: Path, tmp_path: Path) -> None
         lectern("ask", QUESTION, "--book", "nowhere", home=tmp_path / "home", check=False)
         lectern("chat", typed=f"{QUESTION}\n", home=tmp_path / "home")
         lectern("chat", "--ephemeral", typed=f"{QUESTION}\n", home=tmp_path / "home")
-        metrics = httpx.get(f"{server}/metrics", timeout=30).text
+        metrics = httpx.get(f"{server}/metrics", timeout=120).text
 
     log_lines = [line for line in lines(log) if line["event"].startswith("question.")]
     assert [line["outcome"] for line in log_lines] == ["answered", "refused", "failed", "answered", "answered"]
@@ -117,8 +118,8 @@ def test_what_readers_ask_is_logged_only_on_request(small_home: Path, tmp_path: 
     """With the setting the text stands there, on one line whatever it holds."""
     nasty = "What is a node?\n\x1b[31m{fake: line}"
     with served(small_home, tmp_path, LECTERN_LOG_QUESTIONS="true") as (server, _, log):
-        answered = httpx.post(f"{server}/chat/run", json={"message": nasty}, timeout=30)
-        httpx.post(f"{server}/chat/run", json={"message": "What is\na node?"}, timeout=30)
+        answered = httpx.post(f"{server}/chat/run", json={"message": nasty}, timeout=120)
+        httpx.post(f"{server}/chat/run", json={"message": "What is\na node?"}, timeout=120)
 
     assert answered.status_code == 422  # control characters
     texts = [line.get("question") for line in lines(log) if line["event"].startswith("question.")]
@@ -132,9 +133,9 @@ def test_secrets_never_reach_the_log_or_the_database(small_home: Path, tmp_path:
         ai.script(then=Step(status=401, code=f"invalid_api_key {KEY}"))
         settings = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
         with served(small_home, tmp_path, **settings) as (server, _, log):
-            failed = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, timeout=30)
+            failed = httpx.post(f"{server}/chat/run", json={"message": QUESTION}, timeout=120)
             key = json.loads(lectern("keys", "create", "--name", "x", "--json", home=tmp_path / "home").stdout)["key"]
-            httpx.get(f"{server}/books", headers={"Authorization": f"Bearer {key}x"}, timeout=30)
+            httpx.get(f"{server}/books", headers={"Authorization": f"Bearer {key}x"}, timeout=120)
 
     assert failed.status_code == 503
     stored_bytes = b"".join(file.read_bytes() for file in (tmp_path / "home").glob("lectern.db*")) + log.read_bytes()
@@ -150,8 +151,8 @@ def test_a_failing_server_of_others_is_logged_and_counted(small_home: Path, tmp_
         settings = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
         settings |= {"LECTERN_LIMITS_URL": "redis://127.0.0.1:1/0"}
         with served(small_home, tmp_path, **settings) as (server, _, log):
-            assert httpx.post(f"{server}/chat/run", json={"message": QUESTION}, timeout=30).status_code == 503
-            metrics = httpx.get(f"{server}/metrics", timeout=30).text
+            assert httpx.post(f"{server}/chat/run", json={"message": QUESTION}, timeout=120).status_code == 503
+            metrics = httpx.get(f"{server}/metrics", timeout=120).text
 
     failures = [line for line in lines(log) if line["event"] == "dependency.failed"]
     assert {line["dependency"] for line in failures} == {"language_model", "redis"}
@@ -174,14 +175,14 @@ def test_redaction_looks_everywhere() -> None:
 
 def test_a_stop_lets_answers_finish(small_home: Path, tmp_path: Path) -> None:
     """After SIGTERM a stream that was under way gets its reply, new connections are refused, and the exit is clean."""
-    with fake_ai() as ai, _slow(ai, small_home, tmp_path, "10") as (server, process, _):
+    with fake_ai() as ai, _slow(ai, small_home, tmp_path, str(MAX_WAIT_SECONDS)) as (server, process, _):
         received: list[str] = []
         reading = threading.Thread(target=lambda: received.append(_stream(server)))
         reading.start()
         _wait_for_call(ai)
         process.send_signal(signal.SIGTERM)
-        reading.join(20)
-        process.communicate(timeout=20)
+        reading.join(MAX_WAIT_SECONDS)
+        process.communicate(timeout=MAX_WAIT_SECONDS)
 
     assert "event: reply" in received[0]
     assert process.returncode == 0
@@ -198,7 +199,7 @@ class Caller(threading.Thread):
 
     def run(self) -> None:
         """Ask one question after the other."""
-        with httpx.Client(base_url=self._server, timeout=30) as client:
+        with httpx.Client(base_url=self._server, timeout=120) as client:
             while self._is_ready.is_set():
                 try:
                     body = {"text": "node", "book_id": "robots"}
@@ -208,9 +209,10 @@ class Caller(threading.Thread):
 
 
 def test_a_stop_is_announced_before_anything_closes(small_home: Path, tmp_path: Path) -> None:
-    """After SIGTERM readiness is false at once, while everything is still answered; only after the delay the socket
-    closes. With a load balancer in front that asks for readiness, no request of a busy server fails."""
-    settings = {"LECTERN_SHUTDOWN_DELAY": "3", "LECTERN_RATE_LIMIT": "0"}
+    """After SIGTERM readiness is false at once, while everything is still answered; only after the delay, which a
+    second signal ends, the socket closes. With a load balancer in front that asks for readiness, no request of a busy
+    server fails."""
+    settings = {"LECTERN_SHUTDOWN_DELAY": "300", "LECTERN_RATE_LIMIT": "0"}
     with served(small_home, tmp_path, **settings) as (server, process, log):
         is_ready = threading.Event()
         is_ready.set()
@@ -219,15 +221,16 @@ def test_a_stop_is_announced_before_anything_closes(small_home: Path, tmp_path: 
             caller.start()
         _until(lambda: all(caller.statuses for caller in callers))
         process.send_signal(signal.SIGTERM)
-        _until(lambda: httpx.get(f"{server}/health/ready", timeout=30).status_code == 503)
-        said = httpx.get(f"{server}/health/ready", timeout=30)
+        _until(lambda: httpx.get(f"{server}/health/ready", timeout=120).status_code == 503)
+        said = httpx.get(f"{server}/health/ready", timeout=120)
         answered = sum(len(caller.statuses) for caller in callers)
         _until(lambda: sum(len(caller.statuses) for caller in callers) > answered + 4)
-        _until(lambda: httpx.get(f"{server}/books", timeout=30).headers.get("connection") == "close")
+        _until(lambda: httpx.get(f"{server}/books", timeout=120).headers.get("connection") == "close")
         is_ready.clear()
         for caller in callers:
-            caller.join(30)
-        process.communicate(timeout=30)
+            caller.join(MAX_WAIT_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=MAX_WAIT_SECONDS)
 
     assert ("stopping" in said.text, int(said.headers["Retry-After"]) > 0) == (True, True)
     assert [caller.errors for caller in callers] == [[]] * 4
@@ -240,15 +243,15 @@ def test_a_second_signal_does_not_wait(small_home: Path, tmp_path: Path) -> None
     """Whoever cannot wait for the delay signals again."""
     with served(small_home, tmp_path, LECTERN_SHUTDOWN_DELAY="300") as (server, process, _):
         process.send_signal(signal.SIGTERM)
-        _until(lambda: httpx.get(f"{server}/health/ready", timeout=30).status_code == 503)
+        _until(lambda: httpx.get(f"{server}/health/ready", timeout=120).status_code == 503)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=MAX_WAIT_SECONDS)
 
     assert process.returncode == 0
 
 
 def _until(is_true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + MAX_WAIT_SECONDS
     while not is_true():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -256,14 +259,14 @@ def _until(is_true: Callable[[], bool]) -> None:
 
 def test_a_stop_does_not_wait_for_ever(small_home: Path, tmp_path: Path) -> None:
     """Beyond its grace an answer is cut off with an error event, nothing of it is kept, and the log line says so."""
-    with fake_ai() as ai, _slow(ai, small_home, tmp_path, "0.2", delay=60) as (server, process, log):
+    with fake_ai() as ai, _slow(ai, small_home, tmp_path, "0.2", delay=600) as (server, process, log):
         received: list[str] = []
         reading = threading.Thread(target=lambda: received.append(_stream(server)))
         reading.start()
         _wait_for_call(ai)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
-        reading.join(5)
+        process.communicate(timeout=MAX_WAIT_SECONDS)
+        reading.join(MAX_WAIT_SECONDS)
 
     assert "event: error" in received[0]
     assert [line["outcome"] for line in lines(log) if line["event"] == "question.failed"] == ["cancelled"]
@@ -280,12 +283,12 @@ def _slow(
 
 
 def _stream(server: str) -> str:
-    with httpx.stream("POST", f"{server}/chat/stream", json={"message": QUESTION}, timeout=30) as response:
+    with httpx.stream("POST", f"{server}/chat/stream", json={"message": QUESTION}, timeout=120) as response:
         return "".join(response.iter_text())
 
 
 def _wait_for_call(ai: FakeAI) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + MAX_WAIT_SECONDS
     while not any(received.path.endswith("/chat/completions") for received in ai.received):
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -30,7 +30,7 @@ BOOK = "physical-ai-robotics"
 
 def get(address: str, path: str, **headers: str) -> httpx.Response:
     """One request, whose path is sent as it is."""
-    return httpx.get(httpx.URL(f"{address}{path}"), headers=headers, timeout=30)
+    return httpx.get(httpx.URL(f"{address}{path}"), headers=headers, timeout=120)
 
 
 def lessons_of(address: str, book: str) -> list[dict]:

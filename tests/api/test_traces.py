@@ -64,7 +64,7 @@ def model(ai: FakeAI) -> dict[str, str]:
 
 def ask(server: str, text: str = QUESTION, **headers: str) -> httpx.Response:
     """A question over HTTP."""
-    return httpx.post(f"{server}/chat/run", json={"message": text}, headers=headers, timeout=60)
+    return httpx.post(f"{server}/chat/run", json={"message": text}, headers=headers, timeout=120)
 
 
 def one(collector: Collector, name: str) -> ReceivedSpan:
@@ -108,7 +108,7 @@ def test_a_turn_is_a_tree_of_spans_in_the_callers_trace(small_home: Path, tmp_pa
 def test_a_streamed_turn_has_the_same_spans(small_home: Path, tmp_path: Path, collector: Collector) -> None:
     """Events that pass through a span do not change where the next one belongs."""
     with served(small_home, tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.address) as (server, _):
-        with httpx.stream("POST", f"{server}/chat/stream", json={"message": QUESTION}, timeout=60) as response:
+        with httpx.stream("POST", f"{server}/chat/stream", json={"message": QUESTION}, timeout=120) as response:
             body = "".join(response.iter_text())
         collector.wait(lambda it: it.named("POST /chat/stream"))
 
@@ -129,11 +129,11 @@ def test_no_text_of_readers_or_books_is_sent(small_home: Path, tmp_path: Path, c
         ask(server)
         ask(server, "Where does the zebracanary live?")
         body = {"message": QUESTION, "module_filter": "zebracanary"}
-        refused = httpx.post(f"{server}/chat/run", json=body, timeout=60)
-        httpx.get(f"{server}/lessons/zebracanary", params={"book_id": "zebracanary"}, timeout=60)
-        httpx.get(f"{server}/zebracanary", headers={"X-Request-ID": "zebracanary"}, timeout=60)
-        httpx.get(f"{server}/health/ready", timeout=60)
-        httpx.get(f"{server}/metrics", timeout=60)
+        refused = httpx.post(f"{server}/chat/run", json=body, timeout=120)
+        httpx.get(f"{server}/lessons/zebracanary", params={"book_id": "zebracanary"}, timeout=120)
+        httpx.get(f"{server}/zebracanary", headers={"X-Request-ID": "zebracanary"}, timeout=120)
+        httpx.get(f"{server}/health/ready", timeout=120)
+        httpx.get(f"{server}/metrics", timeout=120)
         collector.wait(lambda it: it.named("GET other"))
 
     assert refused.status_code == 422

@@ -108,7 +108,7 @@ def test_the_core_alone_indexes_answers_and_serves(book: Path) -> None:
     answered = core("ask", "What is a node?")
     with serving([*core_command(), "serve", "--port", "0"]) as address:
         page = httpx.get(address)
-        served = httpx.post(f"{address}/chat/run", json={"message": "What is a node?"}, timeout=60).json()
+        served = httpx.post(f"{address}/chat/run", json={"message": "What is a node?"}, timeout=120).json()
 
     assert ingested.returncode == 0, ingested.stderr
     assert answered.returncode == 0, answered.stderr

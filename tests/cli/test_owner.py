@@ -82,7 +82,7 @@ def test_a_watching_server_follows_the_author(book: Path, tmp_path: Path) -> Non
         (book / "03-legs.md").write_text("# Legs\n\nA hedgehog sleeps in the gearbox.\n", encoding="utf-8")
 
         def search_results() -> str:
-            response = httpx.post(f"{address}/search", json={"text": "which animal sleeps there"}, timeout=30)
+            response = httpx.post(f"{address}/search", json={"text": "which animal sleeps there"}, timeout=120)
             return str(response.json()["results"])
 
         deadline = time.monotonic() + 60

@@ -82,7 +82,7 @@ def test_through_a_server_it_is_the_same(book: Path, tmp_path: Path, server: str
 
     assert PROGRESS_LINE.search(done.stderr), done.stderr
     assert json.loads(done.stdout)["files_left_out"] == 1
-    assert httpx.get(f"{server}/ingestions/1", timeout=30).json()["language"] == "en"
+    assert httpx.get(f"{server}/ingestions/1", timeout=120).json()["language"] == "en"
 
 
 def test_a_job_can_be_followed(book: Path, tmp_path: Path, server: str) -> None:

@@ -17,7 +17,7 @@ from lectern.cli import ingest as command
 from lectern.domain.errors import Busy, ProviderError
 from lectern.domain.jobs import IngestionJob
 
-MAX_WAIT_SECONDS = 20.0  # how long a test waits for what must come
+MAX_WAIT_SECONDS = 60.0  # how long a test waits for what must come
 
 
 @asynccontextmanager

@@ -49,7 +49,7 @@ def test_kills_lose_no_turn_that_was_acknowledged(small_home: Path, tmp_path: Pa
         _check(server, threads, acknowledged)
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 def _start(home: Path) -> tuple[subprocess.Popen[str], str]:
@@ -64,7 +64,7 @@ def _start(home: Path) -> tuple[subprocess.Popen[str], str]:
 async def _converse_until_killed(
     server: str, process: subprocess.Popen[str], threads: list[str], acknowledged: dict[str, Any], after: float
 ) -> None:
-    async with httpx.AsyncClient(timeout=30) as client:
+    async with httpx.AsyncClient(timeout=120) as client:
 
         async def converse(thread_id: str) -> None:
             with suppress(httpx.HTTPError):
@@ -88,7 +88,7 @@ async def _converse_until_killed(
 def _check(server: str, threads: list[str], acknowledged: dict[str, Any]) -> None:
     stored_replies: list[Any] = []
     for thread_id in threads:
-        whole = httpx.get(f"{server}/threads/{thread_id}/export", timeout=60)
+        whole = httpx.get(f"{server}/threads/{thread_id}/export", timeout=120)
         if whole.status_code == 404:
             continue
         thread = whole.json()
@@ -96,13 +96,13 @@ def _check(server: str, threads: list[str], acknowledged: dict[str, Any]) -> Non
         assert [message["role"] for message in thread["messages"]] == ["user", "assistant"] * thread["turn_count"]
         stored_replies += [json.dumps(turn["reply"], sort_keys=True) for turn in thread["turns"]]
         body = {"message": QUESTIONS[0], "session_id": thread_id}
-        assert httpx.post(f"{server}/chat/run", json=body, timeout=60).status_code == 200
+        assert httpx.post(f"{server}/chat/run", json=body, timeout=120).status_code == 200
     lost = [reply for reply in acknowledged.values() if json.dumps(reply, sort_keys=True) not in set(stored_replies)]
     assert not lost
     assert len(set(stored_replies)) == len(stored_replies)
     for key, reply in list(acknowledged.items())[-20:]:  # the same key again, after a restart
         body = {"message": reply_question(reply), "session_id": reply["session_id"]}
-        again = httpx.post(f"{server}/chat/run", json=body, headers={"Idempotency-Key": key}, timeout=60)
+        again = httpx.post(f"{server}/chat/run", json=body, headers={"Idempotency-Key": key}, timeout=120)
         assert again.json() == reply
 
 

@@ -40,7 +40,7 @@ def cosine_similarity(first: list[float], second: list[float]) -> float:
 
 def read(server: str, path: str, **parameters: str | int) -> Any:
     """The body of a GET."""
-    response = httpx.get(f"{server}{path}", params=parameters, timeout=60)
+    response = httpx.get(f"{server}{path}", params=parameters, timeout=120)
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -48,7 +48,7 @@ def read(server: str, path: str, **parameters: str | int) -> Any:
 def send(server: str, path: str, body: dict[str, Any] | str) -> httpx.Response:
     """A POST of a body, or of JSON as it is printed."""
     content = body if isinstance(body, str) else json.dumps(body)
-    return httpx.post(f"{server}{path}", content=content, headers={"Content-Type": "application/json"}, timeout=60)
+    return httpx.post(f"{server}{path}", content=content, headers={"Content-Type": "application/json"}, timeout=120)
 
 
 def chunks_of(server: str, book: str) -> Iterator[dict[str, Any]]:

@@ -88,6 +88,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     }
     with (
         serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **settings}) as address,
-        httpx.Client(timeout=30, trust_env=False) as web,
+        httpx.Client(timeout=120, trust_env=False) as web,
     ):
         yield Site(address, home, books, keys, web)

@@ -303,7 +303,7 @@ def redis_server(folder: Path) -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}/0"
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
 
 
 @pytest.fixture(params=["process", "redis"])

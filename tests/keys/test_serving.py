@@ -34,7 +34,7 @@ def test_an_address_that_others_reach_needs_a_key(tmp_path: Path) -> None:
     command = [LECTERN, "serve", "--host", "0.0.0.0", "--port", "0"]
     home = {"LECTERN_HOME": str(tmp_path / "home")}
     result = subprocess.run(
-        command, env={**os.environ, **home}, capture_output=True, text=True, check=False, timeout=30
+        command, env={**os.environ, **home}, capture_output=True, text=True, check=False, timeout=120
     )  # a server would not end by itself
 
     assert result.returncode == 2
@@ -59,7 +59,7 @@ def test_a_burst_gets_exactly_a_hundred(limited: Site) -> None:
     async def burst() -> list[httpx.Response]:
         key = limited.keys["only-read"]
         ways = [{"X-API-Key": key}, {"Authorization": f"Bearer {key}", "X-Forwarded-For": "9.9.9.9"}]
-        async with httpx.AsyncClient(base_url=limited.address, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=limited.address, timeout=120) as client:
             return await asyncio.gather(*(client.get("/books", headers=ways[n % 2]) for n in range(150)))
 
     answers = asyncio.run(burst())

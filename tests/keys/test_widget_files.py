@@ -48,7 +48,7 @@ def test_an_iframe_is_for_the_origins_that_may_use_the_api(site: Site) -> None:
 
 def test_without_origins_there_is_no_iframe(server: str) -> None:
     """A server without keys shows itself in no frame."""
-    policy = httpx.get(f"{server}/embed/", timeout=20, trust_env=False).headers["content-security-policy"]
+    policy = httpx.get(f"{server}/embed/", timeout=120, trust_env=False).headers["content-security-policy"]
 
     assert ancestors(policy) == {"'none'"}
 

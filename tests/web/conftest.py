@@ -26,7 +26,8 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-expect.set_options(timeout=30_000)  # milliseconds; a busy machine is slow, and what comes is not waited for longer
+MAX_WAIT_MS = 90_000  # a busy machine is slow, and what comes is not waited for longer
+expect.set_options(timeout=MAX_WAIT_MS)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine; .ci/run installs one")
 
 
@@ -72,6 +73,7 @@ def options() -> dict[str, Any]:
 def page(browser: Browser, server: str, complaints: Complaints, options: dict[str, Any]) -> Iterator[Page]:
     """A fresh page of the served sample book; an error in its script or a blocked resource fails the test."""
     context = browser.new_context(base_url=server, **options)
+    context.set_default_timeout(MAX_WAIT_MS)
     page = context.new_page()
     complaints.watch(page)
     page.goto("/")
@@ -106,6 +108,7 @@ def scripted_page(
 ) -> Iterator[Page]:
     """A fresh page of the server with the scripted model."""
     context = browser.new_context(base_url=scripted.address, **options)
+    context.set_default_timeout(MAX_WAIT_MS)
     page = context.new_page()
     complaints.watch(page)
     page.goto("/")

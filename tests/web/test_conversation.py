@@ -142,7 +142,7 @@ def test_a_conversation_has_an_address(page: Page, server: str) -> None:
     expect(page.locator(".turn")).to_have_count(2)
 
     thread = address.partition("thread=")[2]
-    assert httpx.get(f"{server}/threads/{thread}", timeout=20).json()["turn_count"] == 2
+    assert httpx.get(f"{server}/threads/{thread}", timeout=120).json()["turn_count"] == 2
 
 
 def test_a_draft_is_rendered_while_it_is_written(scripted: ScriptedSite, scripted_page: Page) -> None:

@@ -22,7 +22,7 @@ BOOK = "physical-ai-robotics"
 
 def open_lesson(page: Page, server: str, title: str) -> Locator:
     """Open a lesson of the sample book: its text."""
-    outline = httpx.get(f"{server}/books/{BOOK}/outline", timeout=20).json()
+    outline = httpx.get(f"{server}/books/{BOOK}/outline", timeout=120).json()
     chapters = [chapter for module in outline["modules"] for chapter in module["chapters"]]
     lessons = {lesson["title"]: lesson["parent_doc_id"] for chapter in chapters for lesson in chapter["lessons"]}
     page.goto(f"/?book={BOOK}&lesson={lessons[title]}")
@@ -92,7 +92,7 @@ def test_code_in_a_table_is_not_broken(page: Page, server: str) -> None:
 def test_a_lesson_without_a_conversation_leads_back_to_the_book(page: Page, server: str) -> None:
     """There is no conversation to go back to."""
     page.set_viewport_size({"width": 390, "height": 800})
-    outline = httpx.get(f"{server}/books/{BOOK}/outline", timeout=20).json()
+    outline = httpx.get(f"{server}/books/{BOOK}/outline", timeout=120).json()
     page.goto(f"/?book={BOOK}&lesson={outline['modules'][0]['chapters'][0]['lessons'][0]['parent_doc_id']}")
     page.get_by_role("button", name="Back to the book").click()
 

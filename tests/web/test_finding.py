@@ -187,7 +187,7 @@ def test_a_thumb_down_says_why(page: Page, server: str) -> None:
     turn.get_by_role("button", name="Send").click()
     expect(turn.get_by_text("Thank you.")).to_be_visible()
     export = f"{server}/threads/{page.url.partition('thread=')[2]}/export"
-    first, second = (stored["feedback"] for stored in httpx.get(export, timeout=20).json()["turns"])
+    first, second = (stored["feedback"] for stored in httpx.get(export, timeout=120).json()["turns"])
     assert first is None
     rating = {name: second[name] for name in ("rating", "reason", "comment")}
     assert rating == {"rating": "down", "reason": "incomplete", "comment": "The depth is missing."}
@@ -197,7 +197,7 @@ def test_a_thumb_down_says_why(page: Page, server: str) -> None:
     down.click()
     expect(down).to_have_attribute("aria-pressed", "false")
 
-    assert [stored["feedback"] for stored in httpx.get(export, timeout=20).json()["turns"]] == [None, None]
+    assert [stored["feedback"] for stored in httpx.get(export, timeout=120).json()["turns"]] == [None, None]
 
 
 def test_colours_follow_the_system_or_the_reader(page: Page) -> None:

@@ -404,7 +404,7 @@ def test_an_iframe_on_a_page_of_the_site(sites: Sites, open_host: Host, reader: 
     inside.get_by_role("textbox", name="Your question").fill(ANSWERED)
     inside.get_by_role("textbox", name="Your question").press("Enter")
     turn = inside.locator(".turn")
-    expect(turn.locator(".answer-text")).to_contain_text(MARKED, timeout=20_000)
+    expect(turn.locator(".answer-text")).to_contain_text(MARKED)
     expect(inside.get_by_role("checkbox", name="Only this page")).to_be_visible(visible=handed == "message")
     assert sites.keys["mdbook"] not in reader.frames[1].url
     turn.locator("a.cite").first.click()

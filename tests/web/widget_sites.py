@@ -124,7 +124,7 @@ def follow_source(turn: Locator) -> None:
 
 def settled(page: Page) -> None:
     """Nothing is on its way."""
-    expect(page.locator("lectern-widget [aria-busy]")).to_have_count(0, timeout=20_000)
+    expect(page.locator("lectern-widget [aria-busy]")).to_have_count(0)
 
 
 def marked(page: Page) -> str:

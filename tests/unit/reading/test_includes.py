@@ -334,9 +334,9 @@ def test_hostile_pages_take_linear_time(tmp_path: Path, text: str) -> None:
     mkdocs = {"mkdocs.yml": "INHERIT: x.yml\nsite_name: B"}
     for site in ({"book.toml": "[book]\nsrc = 'docs'\n[preprocessor.x]"}, mkdocs, {"docusaurus.config.js": ""}, {}):
         root = tmp_path / str(len(site)) / next(iter(site), "plain")
-        start = time.perf_counter()
+        start = time.process_time()
         survey(write(root, {**site, "docs/a.mdx": f"# A\n\n{BODY}\n{text}"}))
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
 
 
 def test_an_embedded_note_is_shown_in_its_place(tmp_path: Path) -> None:
