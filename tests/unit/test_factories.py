@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
@@ -28,3 +30,12 @@ async def test_dimensions_are_those_of_the_whole_name(tmp_path: Path, model: str
         embedder = await factory.embedder(["local/a/4", "openai/a/b/8", "openai/a/16"])
 
         assert embedder.dimensions == dimensions
+
+
+def test_who_asks_no_model_loads_no_package_of_one() -> None:
+    """A command that lists, searches or ingests starts without the packages through which a language model is asked:
+    they take longer to load than all the rest."""
+    program = "import sys, lectern.app.open, lectern.cli.main; print({'agents', 'openai'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert result.stdout == "set()\n"

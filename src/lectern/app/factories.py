@@ -1,6 +1,6 @@
 """Builds the parts that the settings name: embedder and index; answerer, judge and confidence policy; the worker and
-the jobs. Parts for answering are built for the first question, because a search needs none of them. The packages of an
-extra are imported only if a setting needs them."""
+the jobs. Parts for answering are built, and their packages imported, for the first question, because nothing else needs
+them. The packages of an extra are imported only if a setting needs them."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ from lectern.ingestion.outages import Patience
 from lectern.ingestion.replacing import recover_all, verify_all
 from lectern.ingestion.worker import InProcess, Worker
 from lectern.jobs.runner import JobRules, Jobs
-from lectern.models.agent import AgentAnswerer, Prompts
 from lectern.models.local.answer_locator import LocalAnswerLocator
 from lectern.models.local.embedder import LocalEmbedder
 from lectern.models.local.entailment import LocalEntailment
-from lectern.models.offline_model import OfflineModel
 from lectern.ports.index import ChunkIndex, Embedder, Serving
 from lectern.ports.tracing import Tracer
 from lectern.reading.chunking import ReadingRules
@@ -57,6 +55,7 @@ from lectern.store.locks import SqlBookLocks
 from lectern.store.vectors import SqlVectorCache
 
 if TYPE_CHECKING:
+    from lectern.models.agent import AgentAnswerer, Prompts
     from lectern.models.cohere import CohereEmbedder
     from lectern.models.endpoint import Api, Endpoint
     from lectern.models.endpoint_check import EndpointCheck
@@ -277,6 +276,9 @@ def answer_locator() -> LocalAnswerLocator:
 
 
 def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitStack, tracer: Tracer) -> AgentAnswerer:
+    from lectern.models.agent import AgentAnswerer
+    from lectern.models.offline_model import OfflineModel
+
     if settings.answers_offline:
         # whatever embeds the book, the offline model's sentences stay on this machine
         model = OfflineModel(OfflineWriter(locator))
@@ -286,6 +288,8 @@ def _answerer(settings: Settings, locator: LocalAnswerLocator, stack: AsyncExitS
 
 def endpoint_answerer(settings: Settings, stack: AsyncExitStack, tracer: Tracer = UNTRACED) -> AgentAnswerer:
     """The language model behind the endpoint that the settings name; the stack closes it."""
+    from lectern.models.agent import AgentAnswerer
+
     endpoint = replace(_endpoint(settings, stack), trace_headers=tracer.headers)
     return AgentAnswerer(endpoint.sdk_model, endpoint.model, _prompts(settings), endpoint.settings)
 
@@ -303,10 +307,10 @@ async def check_endpoint(settings: Settings) -> AsyncIterator[EndpointCheck]:
 
 def model_description(settings: Settings) -> str:
     """The model that answers, and where it is."""
-    from lectern.models.provider_errors import BASE_URL
-
     if settings.answers_offline:
         return MODEL_NAME
+    from lectern.models.provider_errors import BASE_URL
+
     return f"{settings.openai_model} at {urlsplit(settings.openai_base_url or BASE_URL).netloc}"
 
 
@@ -350,6 +354,8 @@ def instructions_of(settings: Settings) -> str:
 
 
 def _prompts(settings: Settings) -> Prompts:
+    from lectern.models.agent import Prompts
+
     return Prompts(answering=instructions_of(settings), rewriting=REWRITING, summarising=SUMMARISING)
 
 
