@@ -8,6 +8,7 @@ PORT ?= 8420
 BOOK ?= examples/physical-ai-robotics
 QUESTIONS ?= examples/golden/physical-ai-robotics/queries.jsonl
 BENCH ?= .bench
+WORKERS ?= 3
 
 .PHONY: hosts help setup dev run test check crash fuzz soak bench docs pictures lock clean
 
@@ -22,7 +23,7 @@ run: setup  ## ingest the sample book (BOOK=…) and serve page and API (PORT=�
 	$(BIN)/lectern serve --port $(PORT)
 
 test: check  ## checks and tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: dev  ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -43,8 +44,9 @@ crash: dev  ## 1,000 kills and 200 power cuts of ingestions, 2,000 random histor
 	$(BIN)/python -m pytest tests/crash tests/properties/test_histories.py tests/ingestion tests/api/test_streams.py \
 		--kills 1000 --histories 2000 --reads 10000 --turns 1000 --conversation-kills 200 --disconnects 1000
 
-fuzz: dev  ## 20,000 requests by Schemathesis over the whole API, and 2,000 hostile drafts of a model
+fuzz: dev  ## 20,000 requests by Schemathesis over the whole API, 2,000 hostile drafts of a model, hostile files, new examples
 	$(BIN)/python -m pytest tests/api/test_fuzz.py tests/answering/test_hostile_drafts.py --fuzz 20000 --drafts 1000
+	$(BIN)/python -m pytest tests/unit tests/properties --hostile-share 1 --hypothesis-profile search
 
 MINUTES ?= 30
 soak: dev  ## one server under mixed load for half an hour (MINUTES=…): memory, descriptors, threads and database stay as they are

@@ -67,6 +67,17 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A LECTERN_HOME in which a small book is indexed, for tests that take a copy of it."""
+    from tests.answering.scripted import write_book
+    from tests.served import lectern
+
+    folder = tmp_path_factory.mktemp("small")
+    lectern("ingest", str(write_book(folder / "robots")), "--book", "robots", home=folder / "home")
+    return folder / "home"
+
+
+@pytest.fixture(scope="session")
 def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real server on a copy of that home."""
     from tests.served import LECTERN, serving
@@ -81,15 +92,23 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Longer campaigns run the same tests with larger numbers."""
     parser.addoption("--seed", default=0, type=int, help="begin random campaigns elsewhere, so that parts add up")
-    parser.addoption("--histories", default=100, type=int, help="random histories of edits")
-    parser.addoption("--kills", default=30, type=int, help="SIGKILLs during ingestion")
+    parser.addoption("--histories", default=40, type=int, help="random histories of edits")
+    parser.addoption("--kills", default=20, type=int, help="SIGKILLs during ingestion")
     parser.addoption("--disconnects", default=60, type=int, help="clients that reset a stream")
     parser.addoption("--turns", default=60, type=int, help="turns at once on one thread, by two processes")
     parser.addoption("--conversation-kills", default=4, type=int, help="SIGKILLs of a server during conversations")
-    parser.addoption("--fuzz", default=1000, type=int, help="requests that Schemathesis makes")
+    parser.addoption("--fuzz", default=500, type=int, help="requests that Schemathesis makes")
     parser.addoption("--soak-minutes", default=0.1, type=float, help="how long a server is under mixed load")
     parser.addoption("--drafts", default=3, type=int, help="hostile drafts of a model, each whole and streamed")
+    parser.addoption("--hostile-share", default=0.25, type=float, help="how much of the largest file a hostile one is")
     parser.addoption("--reads", default=300, type=int, help="reads while lessons are replaced")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Test the longest files first."""
+    from tests.durations import place_of
+
+    items.sort(key=lambda item: place_of(item.path.relative_to(ROOT / "tests").as_posix()))
 
 
 @pytest.fixture
