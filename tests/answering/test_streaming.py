@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import pytest
 import lectern as package
 from lectern.cli.chat import CHANGED
 from lectern.domain.replies import Answer, Delta, Judged, Replied
-from tests.answering.scripted import KEY, drafting, open_scripted, write_book
+from tests.answering.scripted import KEY, drafting, open_scripted
 from tests.fakeai import FakeAI, Step, fake_ai
 from tests.served import LECTERN, serving
 from tests.served import lectern as run_lectern
@@ -46,10 +47,14 @@ def script(ai: FakeAI) -> threading.Event:
     return hold
 
 
-def served(tmp_path: Path, ai: FakeAI) -> tuple[list[str], dict[str, str]]:
+@pytest.fixture
+def home(small_home: Path, tmp_path: Path) -> Path:
+    """A home of the test's own with the book in it."""
+    return Path(shutil.copytree(small_home, tmp_path / "home"))
+
+
+def served(home: Path, ai: FakeAI) -> tuple[list[str], dict[str, str]]:
     """The command and the settings of a server on the book."""
-    home = tmp_path / "home"
-    run_lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
     settings = {"LECTERN_HOME": str(home), "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
     return [LECTERN, "serve", "--port", "0"], {**os.environ, **settings}
 
@@ -77,10 +82,10 @@ async def test_text_comes_while_the_model_writes(tmp_path: Path, ai: FakeAI) -> 
     assert [statement.verdict for statement in reply.statements] == ["supported", "supported", "doubtful", "supported"]
 
 
-def test_text_comes_over_http_while_the_model_writes(tmp_path: Path, ai: FakeAI) -> None:
+def test_text_comes_over_http_while_the_model_writes(home: Path, ai: FakeAI) -> None:
     """Server-Sent Events carry the same, each verdict with the place of its claim in the text so far."""
     hold, rows = script(ai), []
-    command, env = served(tmp_path, ai)
+    command, env = served(home, ai)
     with (
         serving(command, env=env) as server,
         httpx.stream("POST", f"{server}/chat/stream", json={"message": "What is a node?"}, timeout=60) as response,
@@ -99,10 +104,10 @@ def test_text_comes_over_http_while_the_model_writes(tmp_path: Path, ai: FakeAI)
     assert rows[-1][1]["response"] == text == DRAFT
 
 
-async def test_text_comes_through_a_connection_while_the_model_writes(tmp_path: Path, ai: FakeAI) -> None:
+async def test_text_comes_through_a_connection_while_the_model_writes(home: Path, ai: FakeAI) -> None:
     """`lectern.connect` gives the same events as a local Lectern."""
     hold, events = script(ai), []
-    command, env = served(tmp_path, ai)
+    command, env = served(home, ai)
     with serving(command, env=env) as server:
         async with package.connect(server) as remote:
             async for event in remote.stream("What is a node?"):
@@ -117,30 +122,28 @@ async def test_text_comes_through_a_connection_while_the_model_writes(tmp_path: 
 
 
 def run_in_terminal(
-    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, *command: str, **options: Any
+    home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, *command: str, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """A command that asks the question."""
-    home = tmp_path / "home"
-    run_lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{ai.url}/v1")
     return run_lectern(*command, home=home, **options)
 
 
-def terminal(tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, *command: str, **options: Any) -> str:
+def terminal(home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, *command: str, **options: Any) -> str:
     """What a command prints for the question."""
-    return run_in_terminal(tmp_path, ai, monkeypatch, *command, **options).stdout
+    return run_in_terminal(home, ai, monkeypatch, *command, **options).stdout
 
 
 @pytest.mark.parametrize(
     ("command", "options"), [(("ask", "What is a node?"), {}), (("chat",), {"typed": "What is a node?\n"})]
 )
 def test_the_terminal_shows_ticks_and_flags_below_the_text(
-    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
+    home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     """The text stands as it was written; a doubtful claim is flagged once, with the book's words; ticks are counted."""
     ai.script(then=Step(say=drafting(DRAFT, CONTRADICTED)))
-    printed = terminal(tmp_path, ai, monkeypatch, *command, **options)
+    printed = terminal(home, ai, monkeypatch, *command, **options)
 
     assert printed.startswith(DRAFT)
     assert printed.count("⚑") == 1
@@ -150,12 +153,10 @@ def test_the_terminal_shows_ticks_and_flags_below_the_text(
     assert "unverified" not in printed
 
 
-def test_the_terminal_says_that_a_draft_is_withdrawn(
-    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_terminal_says_that_a_draft_is_withdrawn(home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was shown and does not rest on the book is taken back in words."""
     ai.script(then=Step(say=drafting("The gripper was invented in Atlantis by dolphins. [1]")))
-    printed = terminal(tmp_path, ai, monkeypatch, "chat", typed="What is a node?\n")
+    printed = terminal(home, ai, monkeypatch, "chat", typed="What is a node?\n")
 
     assert "That draft is withdrawn" in printed
     assert "I couldn't find that information in the book." in printed
@@ -169,7 +170,7 @@ ASK, CHAT = (("ask", "What is a node?"), {}), (("chat",), {"typed": "What is a n
 @pytest.mark.parametrize("doubtful", ["flag", "hide"])
 @pytest.mark.parametrize(("command", "options"), [ASK, CHAT])
 def test_the_terminal_says_why_it_refuses(
-    tmp_path: Path,
+    home: Path,
     ai: FakeAI,
     monkeypatch: pytest.MonkeyPatch,
     draft: str,
@@ -180,7 +181,7 @@ def test_the_terminal_says_why_it_refuses(
     """Below the one sentence it says that a draft was withdrawn, unless the model itself found nothing."""
     ai.script(then=Step(say=drafting(draft)))
     monkeypatch.setenv("LECTERN_DOUBTFUL", doubtful)
-    printed = terminal(tmp_path, ai, monkeypatch, *command, check=False, **options)
+    printed = terminal(home, ai, monkeypatch, *command, check=False, **options)
 
     sentence, reason = (
         "I couldn't find that information in the book.\n",
@@ -198,12 +199,12 @@ DISCLAIMER = "The book does not confirm parts of this answer, so check the sourc
 
 @pytest.mark.parametrize(("command", "options"), [ASK, CHAT])
 def test_a_level_that_verdicts_lowered_is_told_as_such(
-    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
+    home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     """Above the answer it says that parts are not confirmed, not that the book has little of it; the number does not
     reach the next level."""
     ai.script(then=Step(say=drafting(DOUBTED)))
-    printed = terminal(tmp_path, ai, monkeypatch, *command, **options)
+    printed = terminal(home, ai, monkeypatch, *command, **options)
 
     assert f"{DISCLAIMER}\n\n{DOUBTED}" in printed
     assert "only in part" not in printed
@@ -212,24 +213,24 @@ def test_a_level_that_verdicts_lowered_is_told_as_such(
 
 @pytest.mark.parametrize(("command", "options"), [ASK, CHAT])
 def test_the_terminal_says_what_an_answer_lacks(
-    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
+    home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     """Hidden claims and removed links are counted below the answer."""
     ai.script(then=Step(say=drafting(f"{DOUBTED} {NODE} [1] See [here](https://evil.example/x).")))
     monkeypatch.setenv("LECTERN_DOUBTFUL", "hide")
-    printed = terminal(tmp_path, ai, monkeypatch, *command, **options)
+    printed = terminal(home, ai, monkeypatch, *command, **options)
 
     assert "1 doubtful claim is hidden; an ellipsis stands for it." in printed
     assert "1 link was removed: the book does not have it." in printed
     assert "kilograms" not in printed
 
 
-def test_an_error_after_some_text_has_its_own_line(tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_after_some_text_has_its_own_line(home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the endpoint, and the next question is answered: the conversation's end counts."""
     broken = Step(say=drafting(f"{NODE} [1] {NODE}"), signs="none")
     ai.script(broken, then=Step(say=drafting(f"{NODE} [1]")))
     typed = "What is a node?\nWhat is a node in the book?\n"
-    result = run_in_terminal(tmp_path, ai, monkeypatch, "chat", typed=typed, check=False)
+    result = run_in_terminal(home, ai, monkeypatch, "chat", typed=typed, check=False)
 
     assert f"{NODE}\n{NODE} [1]" in result.stdout
     assert result.stderr.startswith(f"lectern: {ai.url.removeprefix('http://')}: broke off")
@@ -237,12 +238,12 @@ def test_an_error_after_some_text_has_its_own_line(tmp_path: Path, ai: FakeAI, m
 
 
 def test_a_program_learns_that_its_last_question_failed(
-    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch
+    home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the questions end with one that failed, the exit code says so; who leaves with /quit left normally."""
     ai.script(then=Step(status=500))
-    failed = run_in_terminal(tmp_path, ai, monkeypatch, "chat", typed="What is a node?\n", check=False)
-    left = run_lectern("chat", home=tmp_path / "home", typed="What is a node?\n/quit\n", check=False)
+    failed = run_in_terminal(home, ai, monkeypatch, "chat", typed="What is a node?\n", check=False)
+    left = run_lectern("chat", home=home, typed="What is a node?\n/quit\n", check=False)
 
     assert (failed.returncode, left.returncode) == (3, 0)
 
@@ -260,12 +261,12 @@ SERVICE = "A service is a question and an answer between two nodes."
     ids=["corrected", "added", "as streamed"],
 )
 def test_the_markers_on_the_screen_are_those_of_the_sources(
-    tmp_path: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, draft: str, *, again: bool
+    home: Path, ai: FakeAI, monkeypatch: pytest.MonkeyPatch, draft: str, *, again: bool
 ) -> None:
     """If the reply is not what was streamed, it is printed again above its sources; otherwise nothing is."""
     written = draft.format(NODE=NODE, SERVICE=SERVICE)
     ai.script(then=Step(say=drafting(written)))
-    printed = terminal(tmp_path, ai, monkeypatch, "chat", typed="What is a node, and what is a service?\n")
+    printed = terminal(home, ai, monkeypatch, "chat", typed="What is a node, and what is a service?\n")
 
     above, _, below = printed.partition(CHANGED)
     assert bool(below) == again

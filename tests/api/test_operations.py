@@ -19,21 +19,13 @@ import httpx
 import pytest
 
 from lectern.app.logs import Redaction
-from tests.answering.scripted import KEY, write_book
+from tests.answering.scripted import KEY
 from tests.fakeai import FakeAI, Step, fake_ai, saying
 from tests.served import LECTERN, lectern
 
 MAX_WAIT_SECONDS = 120.0  # for what must come; other tests share the machine
 QUESTION = "What is a node?"
 ANSWER = "A node is a process that computes. [1]"
-
-
-@pytest.fixture(scope="module")
-def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a small book in it."""
-    folder = tmp_path_factory.mktemp("operations")
-    lectern("ingest", str(write_book(folder / "robots")), "--book", "robots", home=folder / "home")
-    return folder / "home"
 
 
 @contextmanager

@@ -29,9 +29,9 @@ from lectern.api.sse import Streams, _name_and_body, frame
 from lectern.domain.errors import Overloaded
 from lectern.domain.keys import LOCAL, Caller
 from lectern.domain.replies import Delta
-from tests.answering.scripted import KEY, write_book
+from tests.answering.scripted import KEY
 from tests.fakeai import Step, fake_ai, saying
-from tests.served import LECTERN, lectern, serving
+from tests.served import LECTERN, serving
 from tests.sse import Event, events
 
 MAX_WAIT_SECONDS = 120.0  # for what must come; other tests share the machine
@@ -90,11 +90,10 @@ def test_a_dropped_client_goes_on_where_it_was(server: str) -> None:
         assert resume(server, run_id, strange) == events
 
 
-def test_a_second_attempt_is_not_taken_for_the_first(tmp_path: Path) -> None:
+def test_a_second_attempt_is_not_taken_for_the_first(small_home: Path, tmp_path: Path) -> None:
     """A run that failed half way and is asked again under its key has the same run id: whoever comes back with an event
     of the first attempt gets all of the second."""
-    home, key = tmp_path / "home", {"Idempotency-Key": "twice"}
-    lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
+    home, key = shutil.copytree(small_home, tmp_path / "home"), {"Idempotency-Key": "twice"}
     with fake_ai() as ai:
         ai.script(Step(status=400), then=Step(say=saying("A node is a process that computes. [1]")))
         settings = {"LECTERN_HOME": str(home), "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}

@@ -20,7 +20,7 @@ from tests.answering.scripted import KEY, write_book
 from tests.collector import Collector, ReceivedSpan, collecting
 from tests.fakeai import FakeAI, Step, fake_ai, saying
 from tests.ports import closed_port
-from tests.served import LECTERN, lectern, serving_process
+from tests.served import LECTERN, serving_process
 
 QUESTION = "What is a node?"
 ANSWER = "A node is a process that computes. [1]"
@@ -28,14 +28,6 @@ TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 CALLER = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
 SOON = {"OTEL_BSP_SCHEDULE_DELAY": "50"}  # milliseconds between two batches
 SERVER_KIND = 2
-
-
-@pytest.fixture(scope="module")
-def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a small book in it."""
-    folder = tmp_path_factory.mktemp("traces")
-    lectern("ingest", str(write_book(folder / "robots")), "--book", "robots", home=folder / "home")
-    return folder / "home"
 
 
 @pytest.fixture

@@ -20,17 +20,9 @@ import pytest
 
 from tests.answering.scripted import write_book
 from tests.databases import new_postgres_database
-from tests.served import LECTERN, lectern, serving
+from tests.served import LECTERN, serving
 
 QUESTIONS = ("What is a node?", "What is a service?", "How fast is the camera?", "Which wine goes with duck?")
-
-
-@pytest.fixture(scope="module")
-def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a small book in it."""
-    folder = tmp_path_factory.mktemp("conversations")
-    lectern("ingest", str(write_book(folder / "robots")), "--book", "robots", home=folder / "home")
-    return folder / "home"
 
 
 def test_kills_lose_no_turn_that_was_acknowledged(small_home: Path, tmp_path: Path, request: Any, seed: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import socket
 import sqlite3
 import threading
@@ -28,7 +29,7 @@ from lectern.jobs.runner import JobRules, Jobs
 from lectern.store.database import open_database
 from lectern.store.jobs import SqlJobs
 from lectern.store.keys import SqlKeys
-from tests.answering.scripted import KEY, open_scripted, write_book
+from tests.answering.scripted import KEY, open_scripted
 from tests.databases import new_postgres_database
 from tests.fakeai import FakeAI, Step, fake_ai, saying
 from tests.served import LECTERN, lectern, serving
@@ -77,12 +78,18 @@ class Desk:
             return {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in whole}
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    """The server; it has a key already, so that no test switches authentication on or off."""
-    home = tmp_path / "home"
-    lectern("ingest", str(write_book(tmp_path / "robots")), "--book", "robots", home=home)
+@pytest.fixture(scope="module")
+def guarded_home(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a book and a key."""
+    home = Path(shutil.copytree(small_home, tmp_path_factory.mktemp("guarded") / "home"))
     lectern("keys", "create", "--name", "always", home=home)
+    return home
+
+
+@pytest.fixture
+def desk(guarded_home: Path, tmp_path: Path) -> Iterator[Desk]:
+    """The server; it has a key already, so that no test switches authentication on or off."""
+    home = Path(shutil.copytree(guarded_home, tmp_path / "home"))
     with fake_ai() as ai:
         settings = {"LECTERN_HOME": str(home), "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{ai.url}/v1"}
         with serving([LECTERN, "serve", "--port", "0"], env={**os.environ, **settings}) as address:
