@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 import os
 import pickle
@@ -16,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lectern.domain.errors import BadInput, ModelDamaged
+from lectern.domain.errors import BadInput, ModelDamaged, OutOfResources
 from lectern.models.local.embedder import MODEL, SPECIAL_TOKENS, LocalEmbedder, _model
-from lectern.models.local.packaged_models import CHECKSUMS, TOKENIZER, WEIGHTS, WINDOW
+from lectern.models.local.packaged_models import CHECKSUMS, TOKENIZER, WEIGHTS, WINDOW, read_verified, session
 from lectern.models.windows import MAX_TRAIL_PIECES, heading
 
 EMBEDDER = LocalEmbedder()
@@ -231,6 +232,32 @@ def test_missing_weights_are_named(tmp_path: Path, name: str) -> None:
 
     with pytest.raises(ModelDamaged, match=name):
         LocalEmbedder(folder).passages([], "text")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(OSError(errno.EMFILE, "Too many open files"), "ulimit -n"), (OSError(errno.ENOMEM, "no memory"), "memory")],
+)
+def test_a_shortage_is_not_a_damaged_model(monkeypatch: pytest.MonkeyPatch, error: OSError, words: str) -> None:
+    """Where a file cannot be opened for want of descriptors or memory, nobody is told to install anything anew."""
+
+    def fails(_: Path) -> bytes:
+        raise error
+
+    monkeypatch.setattr(Path, "read_bytes", fails)
+    with pytest.raises(OutOfResources, match=words):
+        read_verified(WEIGHTS, MODEL)
+
+
+def test_a_network_without_memory_is_not_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runtime's own words for too little memory are understood."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("[ONNXRuntimeError] : 1 : FAIL : Exception during loading: std::bad_alloc")
+
+    monkeypatch.setattr("onnxruntime.InferenceSession", fails)
+    with pytest.raises(OutOfResources, match="memory"):
+        session(WEIGHTS, MODEL)
 
 
 def test_the_module_loads_nothing_heavy() -> None:

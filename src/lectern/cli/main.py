@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import typer
 
@@ -52,6 +53,7 @@ def version(
 
 def run() -> None:
     """The console script."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # where it can start no thread, it sends this process Ctrl-C
     gc.set_threshold(GC_THRESHOLD)
     try:
         app()

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lectern.domain.errors import ModelDamaged
+from lectern.domain.errors import LecternError, ModelDamaged, OutOfResources
+from lectern.domain.resources import shortage_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -23,6 +24,7 @@ ERRORS_ONLY = 3  # onnxruntime's log level; its warnings about graphics cards do
 
 def session(folder: Path, name: str) -> Any:  # noqa: ANN401  # onnxruntime ships no types
     """A network, ready to run."""
+    import numpy  # noqa: F401, ICN001  # first: the runtime imports it too, but hides why that failed
     import onnxruntime
 
     network = read_verified(folder, name)
@@ -35,7 +37,7 @@ def session(folder: Path, name: str) -> Any:  # noqa: ANN401  # onnxruntime ship
     try:
         return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     except Exception as exc:  # the runtime's errors have no type of their own
-        raise ModelDamaged(f"the local model {name!r} cannot be loaded ({exc}); install lectern anew") from exc
+        raise _load_error(exc, f"the local model {name!r} cannot be loaded") from exc
 
 
 @cache
@@ -54,10 +56,17 @@ def read_verified(folder: Path, name: str) -> bytes:
         expected = json.loads((folder / CHECKSUMS).read_bytes())[name]
         content = (folder / name).read_bytes()
     except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise ModelDamaged(f"the local model in {str(folder)!r} cannot be read ({exc}); install lectern anew") from exc
+        raise _load_error(exc, f"the local model in {str(folder)!r} cannot be read") from exc
     if hashlib.sha256(content).hexdigest() != expected:
         raise ModelDamaged(f"{str(folder / name)!r} is not the file that was shipped; install lectern anew")
     return content
+
+
+def _load_error(exc: Exception, failure: str) -> LecternError:
+    """The machine is short of something, or else the files are not those that were shipped."""
+    if (shortage := shortage_of(exc)) is not None:
+        return OutOfResources(shortage)
+    return ModelDamaged(f"{failure} ({exc}); install lectern anew")
 
 
 def cores() -> int:
