@@ -1,7 +1,10 @@
 """The judge without a language model: what it lets pass, what it does not, and that no text breaks it."""
 
 import asyncio
+import random
 import time
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from lectern.domain.errors import ModelDamaged
 from lectern.domain.replies import Judgement
 from lectern.evals.grounding import grounding_figures, load_grounding
 from lectern.grounding.answer_claims import claims_of
-from lectern.grounding.claims import units_of
+from lectern.grounding.claims import read_claim, units_of
 from lectern.grounding.judge import CLOSELY_COPIED, LocalJudge, Reading, bare_name, misquoted
 from lectern.models.local.entailment import LocalEntailment
 from lectern.text.pieces import sentences_of
@@ -624,3 +627,22 @@ def test_a_bare_name_is_supported_where_the_passages_name_it() -> None:
     assert bare_name(read("Grace Hopper", passage))
     assert not bare_name(read("Grace Turing Kernighan", passage))
     assert not bare_name(read("Turing won the trophy", passage))
+
+
+@pytest.mark.parametrize("read", [read_claim, units_of])
+def test_texts_that_were_read_fill_no_memory(read: Callable[[str], object]) -> None:
+    """A server meets new texts for as long as it runs: what is kept of 600 takes no more memory than what is
+    kept of 300."""
+    chance = random.Random(20)
+
+    def kept_of(texts: int) -> int:
+        for _ in range(texts):
+            read(" ".join(chance.choice(("motor", "Sensor.", "the map,", "`node_1`")) for _ in range(60)))
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        first = kept_of(300)
+        assert kept_of(300) <= 1.25 * first
+    finally:
+        tracemalloc.stop()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from lectern.text.blocks import CACHED_PASSAGES
 from lectern.text.plain import plain
 from lectern.text.quantities import Quantity, quantities_of
 from lectern.text.statements import statements_of
@@ -21,6 +22,7 @@ WordKind = Literal["word", "name", "function"]
 
 MAX_UNIT_CHARACTERS = 2_000  # a longer "sentence" is no sentence
 MAX_UNITS = 600  # of one passage
+CACHED_CLAIMS = 128  # a turn reads its own several times; a long one takes 70 kB
 MIN_RELATED_STEM, MAX_ENDING = 5, 4  # letters: `subscrib` and `subscriber` are related
 MAX_CLAUSE_WORDS = 120  # words of a sentence that are cut into clauses
 MIN_CLAUSE_CONTENT = 2  # content words of a clause
@@ -97,21 +99,25 @@ class Claim:
         return Claim(text=self.text, kind=self.kind, words=words, quantities=quantities)
 
 
-@lru_cache(maxsize=2_048)
+@lru_cache(maxsize=CACHED_CLAIMS)
 def read_claim(text: str, kind: UnitKind = "prose") -> Claim:
     """Read the words, names and numbers of a text."""
+    return _read_claim(text, kind)
+
+
+def _read_claim(text: str, kind: UnitKind) -> Claim:
     clean = plain(text[:MAX_UNIT_CHARACTERS])
     quantities = quantities_of(clean)
     return Claim(text=clean, kind=kind, words=tuple(_words(clean, quantities)), quantities=quantities)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=CACHED_PASSAGES)
 def units_of(passage: str) -> tuple[Claim, ...]:
     """The units of a passage, in order, up to MAX_UNITS."""
     units: list[Claim] = []
     for text, kind in statements_of(passage):
         if text.strip():
-            units.append(read_claim(text, kind))
+            units.append(_read_claim(text, kind))  # kept with its passage
         if len(units) == MAX_UNITS:
             break
     return tuple(units)
