@@ -81,6 +81,9 @@ FAULTS = {
     "no UTF-8": Fault(step=Step(body=b"\x1f\x8b\xff"), error=ProviderError, says=BROKEN, again=True),
     "no object": Fault(step=Step(body=b"[1, 2]"), error=ProviderError, says=BROKEN, again=True),
     "deep JSON": Fault(step=Step(body=b"[" * 100_000), error=ProviderError, says=BROKEN, again=True),
+    "redirect": Fault(
+        step=failing(307, location="/elsewhere"), error=ProviderRefused, says="rejected the request .307", again=False
+    ),
     "401": Fault(step=failing(401), error=ProviderRefused, says="refused access .401.*_API_KEY", again=False),
     "403": Fault(step=failing(403), error=ProviderRefused, says="refused access .403.*_API_KEY", again=False),
     "400": Fault(step=failing(400), error=ProviderRefused, says="rejected the request .400", again=False),

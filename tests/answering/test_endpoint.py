@@ -169,6 +169,7 @@ FAULTS = {  # each with what its error says
     "null": (Step(body=b"null"), NO_ANSWER),
     "cut": (Step(ending="cut", say=saying(ANSWER)), "broke off|cannot be read"),
     "reset": (Step(ending="reset"), "broke off"),
+    "redirect": (Step(status=307, headers={"location": "/elsewhere"}), r"rejected the request \(307"),
 }
 
 

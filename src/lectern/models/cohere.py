@@ -34,7 +34,7 @@ INPUT_TYPE = {"passage": "search_document", "question": "search_query"}
 WINDOW_TOKENS = 480  # estimated; the model reads 512, special tokens included
 MAX_TEXTS = 96  # of a request
 MAX_BYTES = 1_000_000  # never reached by 96 windows
-FIRST_ERROR_STATUS = 400
+FIRST_ERROR_STATUS = 300  # no redirect is followed
 
 
 class CohereEmbedder:

@@ -39,6 +39,7 @@ from lectern.models.provider_errors import (
     check_key,
     error_in_answer,
     errors_of,
+    http_client,
     sdk_error,
     unreadable_answer,
 )
@@ -101,6 +102,7 @@ def client(api_key: str, base_url: str | None, timeout: float) -> AsyncOpenAI:
         base_url=check_base_url(base_url or BASE_URL, URL_NAME),
         timeout=timeout,
         max_retries=MAX_RETRIES,
+        http_client=http_client(timeout),
     )
 
 

@@ -21,6 +21,7 @@ from lectern.models.provider_errors import (
     URL_NAME,
     check_base_url,
     check_key,
+    http_client,
     sdk_error,
     unreadable_answer,
 )
@@ -53,6 +54,7 @@ class OpenAIEmbedder:
             base_url=check_base_url(base_url, URL_NAME),
             timeout=options.longest_timeout,
             max_retries=0,  # the retries of `BatchEmbedding` would multiply with the SDK's
+            http_client=http_client(options.longest_timeout),
         )
         self._model = model
         known = DIMENSIONS if model == MODEL else None

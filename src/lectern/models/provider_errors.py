@@ -13,7 +13,14 @@ from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
+from openai import (
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    APITimeoutError,
+    DefaultAsyncHttpxClient,
+    OpenAIError,
+)
 
 from lectern.domain.errors import ConfigError, ProviderError, ProviderRefused, ProviderTimeout, RateLimited
 
@@ -106,6 +113,11 @@ def check_base_url(url: str, url_name: str) -> str:
     if not no_secret:
         raise ConfigError(f"{url_name} must hold no user, password or query; the key goes into its own setting")
     return url
+
+
+def http_client(timeout: float) -> DefaultAsyncHttpxClient:
+    """An HTTP client that follows no redirect: the key and the reader's text are for the address that was set."""
+    return DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False)
 
 
 def is_openai(base_url: str | None) -> bool:
