@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect, select, update
+from sqlalchemy import event, inspect, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from lectern.domain.clock import days_ago, utc_now
@@ -159,6 +159,25 @@ async def test_what_was_read_is_believed_only_for_a_moment(engine: AsyncEngine) 
     assert await theirs.verify(issued.text)
     clock.now += CACHE_SECONDS
     assert await theirs.verify(issued.text) is None
+
+
+async def test_a_wrong_secret_costs_what_an_unknown_id_costs(keys: SqlKeys, engine: AsyncEngine) -> None:
+    """Nobody learns by the time that passes whether a key with this id exists: the database is asked as often for both,
+    also while a key is cached."""
+    issued = await keys.create(KeyRequest(name="k"))
+    assert await keys.verify(issued.text)
+    kind, key_id, secret = issued.text.split("_")
+    wrong = f"{kind}_{key_id}_{secret[::-1]}"
+    unknown = f"{kind}_{key_id[::-1]}_{secret}"
+
+    queries: list[str] = []
+    event.listen(engine.sync_engine, "before_cursor_execute", lambda *parts: queries.append(parts[2]))
+    asked: list[int] = []
+    for text in (unknown, wrong, unknown, wrong, issued.text):
+        queries.clear()
+        await keys.verify(text)
+        asked.append(sum(query.startswith("SELECT") for query in queries))
+    assert asked == [1, 1, 1, 1, 0]
 
 
 async def test_the_first_key_is_seen_by_another_process(engine: AsyncEngine) -> None:

@@ -102,7 +102,7 @@ async def test_a_reader_is_known_again_by_its_token(keys: SqlKeys) -> None:
 
 
 async def test_a_token_that_was_not_signed_so_names_nobody(keys: SqlKeys) -> None:
-    """Another key's, another reader's, with more time, without signature, cut, or made up."""
+    """Another key's, another reader's, with more time, written otherwise, without signature, cut, or made up."""
     readers = Readers(keys)
     text = (await readers.token("one")).text
     name, expires, signature = text.split(".")
@@ -113,6 +113,7 @@ async def test_a_token_that_was_not_signed_so_names_nobody(keys: SqlKeys) -> Non
         f"{other_token}.{expires}.{signature}",
         f"{name}.{int(expires) + 1}.{signature}",
         f"{name}.0{expires}.{signature[:-1]}",
+        f"{name}.0{expires}.{signature}",
         f"{name}.{expires}.{'0' * 64}",
         f"{name}.{expires}.",
         f"{name}.{expires}",

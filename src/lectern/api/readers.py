@@ -18,7 +18,7 @@ from lectern.ports.keys import KeyStore
 TOKEN_HEADER = "x-reader-token"  # noqa: S105  # a header's name
 TOKEN_LIFETIME_SECONDS = 30 * 24 * 3600
 SECRET_NAME = "readers"  # noqa: S105  # a name, not a secret
-_TOKEN = re.compile(r"([0-9a-f]{32})\.([0-9]{1,12})\.([0-9a-f]{64})", re.ASCII)
+_TOKEN = re.compile(r"([0-9a-f]{32})\.([1-9][0-9]{0,11})\.([0-9a-f]{64})", re.ASCII)  # one text for one token
 
 
 @dataclass(frozen=True, slots=True)

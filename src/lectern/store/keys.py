@@ -152,8 +152,11 @@ class SqlKeys:
     async def verify(self, text: str) -> Key | None:
         """The key with this text, if it is valid now."""
         key_id = key_id_in(text)
-        stored = await self._look_up(key_id) if key_id else None
-        now, digest = utc_now(), digest_of(text)
+        if key_id is None:
+            return None
+        stored, now, digest = self._cached(key_id), utc_now(), digest_of(text)
+        if stored is None or not stored.matches(digest, now):  # a wrong secret is read like an id that does not exist
+            stored = await self._read(key_id)
         if stored is None:
             secrets.compare_digest(digest, NO_DIGEST)
             return None
@@ -200,9 +203,14 @@ class SqlKeys:
         return self._secrets[name]
 
     async def _look_up(self, key_id: str) -> _StoredKey | None:
+        return self._cached(key_id) or await self._read(key_id)
+
+    def _cached(self, key_id: str) -> _StoredKey | None:
+        entry = self._cache.get(key_id)
+        return entry[1] if entry is not None and self._is_fresh(entry[0]) else None
+
+    async def _read(self, key_id: str) -> _StoredKey | None:
         read_at = self._clock()
-        if (entry := self._cache.get(key_id)) and self._is_fresh(entry[0]):
-            return entry[1]
         async with reading(self._engine) as connection:
             exists = (api_keys.c.key_id == key_id) & (api_keys.c.name != "")  # no key is made without a name
             rows = await connection.execute(select(api_keys).where(exists))
