@@ -164,6 +164,14 @@ async def test_a_collection_is_made_as_configured_and_mended_to_it(nodes: list[Q
         assert await index.faults(mend=False) == []
 
 
+async def test_a_write_consistency_that_no_write_could_reach_is_an_error(real_qdrant: QdrantServer) -> None:
+    """One node holds one copy of a shard, whatever the number of copies is set to."""
+    layout = Layout(replicas=2, write_consistency=2)
+    with pytest.raises(ConfigError, match=r"LECTERN_QDRANT_WRITE_CONSISTENCY is 2.*1 node"):
+        async with opened(real_qdrant.url, "too-many-copies", Book(), layout):
+            pass
+
+
 async def test_missing_payload_indexes_are_an_error_that_the_doctor_mends(real_qdrant: QdrantServer) -> None:
     """Nothing is read without them: a filter would look at every point, and counts would be refused."""
     ledger = Book()

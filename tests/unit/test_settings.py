@@ -83,6 +83,17 @@ def test_a_model_cannot_judge_where_there_is_none(monkeypatch: pytest.MonkeyPatc
     assert load_settings().judge == "model"
 
 
+def test_no_write_can_reach_more_copies_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Qdrant takes such a number without a word and asks for fewer; here the error names both variables."""
+    monkeypatch.setenv("LECTERN_QDRANT_WRITE_CONSISTENCY", "3")
+    monkeypatch.setenv("LECTERN_QDRANT_REPLICAS", "2")
+
+    with pytest.raises(ConfigError, match=r"LECTERN_QDRANT_WRITE_CONSISTENCY is 3.*LECTERN_QDRANT_REPLICAS is 2"):
+        load_settings()
+    monkeypatch.setenv("LECTERN_QDRANT_REPLICAS", "3")
+    assert load_settings().qdrant_write_consistency == 3
+
+
 def test_the_variables_that_change_something_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with the default's value, and unknown ones, are left out."""
     for name, value in {"OPENAI_MODEL": "x", "LECTERN_JUDGE": "auto", "AGENT_TOP_K": "5", "PATH": "/bin"}.items():

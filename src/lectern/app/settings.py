@@ -375,6 +375,17 @@ class Settings(BaseSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_copies(self) -> Self:
+        """Qdrant takes a number of copies that no write can reach, and then waits for fewer."""
+        if self.qdrant_write_consistency > self.qdrant_replicas:
+            raise ConfigError(
+                f"LECTERN_QDRANT_WRITE_CONSISTENCY is {self.qdrant_write_consistency}, but LECTERN_QDRANT_REPLICAS is "
+                f"{self.qdrant_replicas}: a write cannot reach more copies than there are. Lower the one or raise the "
+                "other"
+            )
+        return self
+
     def secrets(self) -> list[str]:
         """Values that must never be shown."""
         return [value.get_secret_value() for _, value in self if isinstance(value, SecretStr)]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
-from lectern.domain.errors import IndexMismatch
+from lectern.domain.errors import ConfigError, IndexMismatch
 from lectern.index import schema
 
 Quantization = Literal["none", "scalar", "binary"]
@@ -84,6 +84,19 @@ async def check(client: AsyncQdrantClient, collection: str, dimensions: int | No
         await add_indexes(client, collection, missing)
         return []
     return missing
+
+
+async def check_nodes(client: AsyncQdrantClient, layout: Layout) -> None:
+    """Refuse a cluster that has fewer nodes than a write must reach, those that are down included."""
+    if layout.write_consistency == 1:
+        return
+    status: Any = await client.cluster_status()
+    nodes = len(status.peers) if status.status == "enabled" else 1
+    if nodes < layout.write_consistency:
+        raise ConfigError(
+            f"LECTERN_QDRANT_WRITE_CONSISTENCY is {layout.write_consistency}, but the Qdrant server has {nodes} "
+            f"node{'s' * (nodes > 1)}, and each holds one copy. Lower the setting, or add nodes"
+        )
 
 
 def payload_schemas() -> Schemas:

@@ -485,6 +485,7 @@ async def open_server_index(
     try:
         with client_errors():
             check_version((await client.info()).version)
+            await layouts.check_nodes(client, layout)
             exists = await client.collection_exists(collection)
             if not exists and dimensions is None:
                 raise IndexDamaged(f"the collection {collection!r} is not on the server; run: lectern doctor --mend")
