@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import httpx
 from grpc import StatusCode
 from grpc.aio import AioRpcError
-from qdrant_client import AsyncQdrantClient
+from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
@@ -114,6 +114,17 @@ def _error_of_code(code: StatusCode) -> LecternError:
     return ProviderError(PROVIDER, f"failed ({name}); try again")
 
 
+class NodeClient(AsyncQdrantClient):
+    """Qdrant's client, which sends searches as they are. By itself it copies each of them deeply first, in case it has
+    texts to embed, and that takes longer than to send it."""
+
+    async def query_batch_points(
+        self, collection_name: str, requests: Sequence[models.QueryRequest], *_: object, **__: object
+    ) -> list[models.QueryResponse]:
+        """Several searches in one request."""
+        return await self._client.query_batch_points(collection_name, requests)
+
+
 class Nodes:
     """Clients of the nodes of one server, called like one client. The node that answered last is asked first."""
 
@@ -172,7 +183,7 @@ def _client(url: str, api_key: str | None, seconds: float, grpc_port: int | None
         raise ConfigError(f"QDRANT_URL: {url!r} is no address; it begins with http:// or https://")
     warnings.filterwarnings("ignore", "Api key is used with an insecure connection")  # within the cluster's network
     try:
-        return AsyncQdrantClient(
+        return NodeClient(
             url=url,
             api_key=api_key,
             timeout=math.ceil(max(seconds, WRITE_SECONDS)),  # `Nodes` ends a read before
