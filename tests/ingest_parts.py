@@ -19,8 +19,9 @@ from lectern.domain.scope import ChunkFilter
 from lectern.index.edge import EdgeIndex, engine_errors, open_edge_index
 from lectern.index.edge import compile_filter as edge_filter
 from lectern.index.layout import CHUNK_ID
+from lectern.index.points import version_of
 from lectern.index.schema import DENSE, LEXICAL, collection_name
-from lectern.index.server import ServerIndex, generation_of
+from lectern.index.server import ServerIndex
 from lectern.index.server import compile_filter as server_filter
 from lectern.ingestion.ingest import IngestDeps, IngestRequest, ingest
 from lectern.ingestion.replacing import recover_all, verify_all
@@ -142,12 +143,12 @@ async def _points(index: ChunkIndex, book_id: str) -> dict[str, Any]:
     records, _ = await index._client.scroll(
         index.collection, scroll_filter=server_filter(where), limit=100_000, with_vectors=True
     )
-    lessons = await index._generations.live(book_id, [generation_of(record)[0] for record in records])
+    lessons = await index._generations.live(book_id, [version_of(record)[0] for record in records])
     live = lessons.generations
     return {
         str((record.payload or {})[CHUNK_ID]): record.vector
         for record in records
-        if live.get(generation_of(record)[0]) == generation_of(record)[1]
+        if live.get(version_of(record)[0]) == version_of(record)[1]
     }
 
 

@@ -12,7 +12,6 @@ Every few seconds one request is let through. When it succeeds, all requests are
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, contextmanager
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 
 from qdrant_client import AsyncQdrantClient, models
 
-from lectern.domain.chunks import Change, Chunk, ChunkId, IndexedChunk, StampedChunk, Vector
+from lectern.domain.chunks import Change, Chunk, IndexedChunk, StampedChunk, Vector
 from lectern.domain.errors import Busy, IndexDamaged, ProviderError, ProviderFaulty
 from lectern.domain.evidence import Candidate
 from lectern.domain.failpoints import reached
@@ -29,22 +28,30 @@ from lectern.index import layout as layouts
 from lectern.index import lexical, schema
 from lectern.index.layout import CHUNK_ID, GENERATION, Layout, search_params
 from lectern.index.nodes import check_version, client_errors
+from lectern.index.points import (
+    PARENT,
+    REF_FIELDS,
+    KnownPoints,
+    Point,
+    Version,
+    indexed_of,
+    stored_of,
+    to_point,
+    version_of,
+)
 from lectern.index.rarity import WeightedTerms, count_terms, current_counts, weigh
-from lectern.index.schema import AnyOf, ChunkRef, Condition, Equals, Scores, Within, conditions_of
+from lectern.index.schema import AnyOf, Condition, Equals, Scores, Within, conditions_of
 from lectern.ports.index import Commit, Generations
-from lectern.schemas.payload import from_payload, to_payload
 
 T = TypeVar("T")
 
 MAX_BOOKS = 100_000
 PAGE_SIZE = 512
-PARENT = "parent_doc_id"
 MAX_SHARDS = 64
 MAX_GENERATIONS = 100_000  # one for each batch of lessons that was ingested
-MAX_CACHED_CHUNKS = 500  # with their vectors, 40 KB each or more
 Key = tuple[str, str]  # book and chunk
 
-P = TypeVar("P", models.ScoredPoint, models.Record)
+P = TypeVar("P", bound=Point)
 MAX_FAILURES = 3  # in a row
 RETRY_SECONDS = 5.0  # between two attempts; a 503 tells clients to wait as long
 POINTS_PER_REQUEST = 64
@@ -65,13 +72,13 @@ class ServerView:
         collection: str,
         generations: Generations,
         layout: Layout,
-        points: dict[str, IndexedChunk],
+        known: KnownPoints,
     ) -> None:
         self._client = client
         self._collection = collection
         self._generations = generations
         self._layout = layout
-        self._points = points  # by point, which is of one generation: what it holds never changes
+        self._known = known
         self._first: dict[str, int] = {}  # the epoch of each book before it was read
         self._last: dict[str, int] = {}  # and after
         self._found: dict[Key, str] = {}  # the points of the chunks that were found
@@ -94,9 +101,12 @@ class ServerView:
         hidden = 0  # points of versions that are not live, for which more are asked for
         while True:
             searches = _searches(vector, terms, where, limit + hidden, params)
+            searches[0].with_payload = self._known.fields
             with client_errors():
                 near, *shared = await self._client.query_batch_points(self._collection, searches)
-            live = await self._live(where.book_id, near.points)
+            refs = await self._known.refs(near.points, self._read_refs)
+            versions = await self._live_versions(where.book_id, {ref.version for ref in refs.values()})
+            live = [point for point in near.points if (ref := refs.get(str(point.id))) and ref.version in versions]
             if len(near.points) - len(live) <= hidden:
                 break
             hidden = len(near.points) - len(live)
@@ -106,12 +116,12 @@ class ServerView:
         bm25s = {str(point.id): point.score for response in shared for point in response.points}
         bm25s = {point: score for point, score in bm25s.items() if point in cosines}
         chosen = dict.fromkeys([*best(cosines, limit), *best(bm25s, limit)])
-        refs = {str(point.id): _ref(point) for point in live}
-        self._found |= {(where.book_id, refs[point][0]): point for point in chosen}
+        chunks = {point: refs[point].chunk for point in chosen}
+        self._found |= {(where.book_id, chunk_id): point for point, (chunk_id, _) in chunks.items()}
         return [
             # a point without a BM25 score shares no word
-            Candidate(id=refs[point][0], content_hash=refs[point][1], cosine=cosines[point], bm25=bm25s.get(point, 0.0))
-            for point in chosen
+            Candidate(id=chunk_id, content_hash=content_hash, cosine=cosines[point], bm25=bm25s.get(point, 0.0))
+            for point, (chunk_id, content_hash) in chunks.items()
         ]
 
     async def chunks(self, where: ChunkFilter) -> list[StampedChunk]:
@@ -133,17 +143,9 @@ class ServerView:
             chunks = map(indexed_of, await self._by_ids(book_id, ids, with_vectors=True))
             return {indexed.stored.chunk.id: indexed for indexed in chunks}
         points = {chunk_id: self._found[book_id, chunk_id] for chunk_id in ids}
-        unread = [point for point in points.values() if point not in self._points]
-        if unread:
-            if len(self._points) + len(unread) > MAX_CACHED_CHUNKS:
-                self._points.clear()
-            with client_errors():
-                records = await self._client.retrieve(
-                    self._collection, list(points.values()), with_payload=True, with_vectors=[schema.DENSE]
-                )
-            self._points.update((str(record.id), indexed_of(record)) for record in records)
-        self._lost = self._lost or any(point not in self._points for point in points.values())
-        return {chunk_id: self._points[point] for chunk_id, point in points.items() if point in self._points}
+        known = await self._known.chunks(list(points.values()), self._read_chunks)
+        self._lost = self._lost or len(known) < len(points)
+        return {chunk_id: known[point] for chunk_id, point in points.items() if point in known}
 
     async def count(self, where: ChunkFilter) -> int:
         """How many live chunks are in scope. The server counts, and no payload is read, so those of an older format are
@@ -199,17 +201,28 @@ class ServerView:
         if not count:
             raise IndexDamaged(f"the index holds nothing of {book_id!r}; run: lectern doctor --mend")
 
+    async def _read_refs(self, points: Sequence[str]) -> list[models.Record]:
+        with client_errors():
+            return await self._client.retrieve(self._collection, points, with_payload=REF_FIELDS)
+
+    async def _read_chunks(self, points: Sequence[str]) -> list[models.Record]:
+        with client_errors():
+            return await self._client.retrieve(self._collection, points, with_payload=True, with_vectors=[schema.DENSE])
+
     async def _note_epoch(self, book_id: str) -> None:
         if book_id not in self._first:
             self._first[book_id] = await self._generations.epoch(book_id)
 
     async def _live(self, book_id: str, points: Sequence[P]) -> list[P]:
         """The points whose generation is live."""
-        parents = sorted({str(_payload(point)[PARENT]) for point in points})
-        lessons = await self._generations.live(book_id, parents)
+        versions = await self._live_versions(book_id, {version_of(point) for point in points})
+        return [point for point in points if version_of(point) in versions]
+
+    async def _live_versions(self, book_id: str, versions: AbstractSet[Version]) -> AbstractSet[Version]:
+        """The versions among these that readers see."""
+        lessons = await self._generations.live(book_id, sorted({parent for parent, _ in versions}))
         self._last[book_id] = lessons.epoch
-        generations = lessons.generations
-        return [point for point in points if generations.get(_payload(point)[PARENT]) == _payload(point)[GENERATION]]
+        return versions & lessons.generations.items()
 
 
 def _searches(
@@ -231,7 +244,6 @@ def _searches(
             using=schema.DENSE,
             params=EXACT,  # what was proposed, with the vectors as they are
             limit=most,
-            with_payload=[CHUNK_ID, GENERATION, PARENT, schema.HASH_FIELD],
         )
     ]
     if terms.indices:
@@ -267,35 +279,6 @@ def _translate(condition: Condition) -> models.FieldCondition:
             return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
         case Within(key, low, high):
             return models.FieldCondition(key=key, range=models.Range(gte=low, lte=high))
-
-
-def _payload(point: models.ScoredPoint | models.Record) -> dict[str, Any]:
-    return point.payload or {}
-
-
-def stored_of(point: models.ScoredPoint | models.Record) -> StampedChunk:
-    """The chunk behind a point."""
-    return from_payload(_payload(point).get(CHUNK_ID), point.payload)
-
-
-def indexed_of(point: models.Record) -> IndexedChunk:
-    """The chunk behind a point, with its vectors."""
-    return IndexedChunk(stored=stored_of(point), vectors=_dense_of(point))
-
-
-def _ref(point: models.ScoredPoint) -> ChunkRef:
-    payload = _payload(point)
-    return ChunkId(str(payload[CHUNK_ID])), str(payload[schema.HASH_FIELD])
-
-
-def generation_of(point: models.Record) -> tuple[str, int]:
-    """The lesson that a point belongs to, and its generation."""
-    return str(_payload(point)[PARENT]), int(_payload(point)[GENERATION])
-
-
-def _dense_of(point: models.Record) -> tuple[Vector, ...]:
-    vectors: Any = point.vector
-    return tuple(list(window) for window in vectors[schema.DENSE])
 
 
 async def scroll(
@@ -366,7 +349,7 @@ class ServerIndex:
         self._generations = generations
         self._layout = layout
         self._unindexed = list(unindexed)
-        self._points: dict[str, IndexedChunk] = {}
+        self._known = KnownPoints()
         self._breaker = CircuitBreaker("qdrant")
         self.collection = collection
 
@@ -378,7 +361,7 @@ class ServerIndex:
                 "lectern doctor --mend"
             )
         for _ in range(MAX_ATTEMPTS):
-            view = ServerView(self._client, self.collection, self._generations, self._layout, self._points)
+            view = ServerView(self._client, self.collection, self._generations, self._layout, self._known)
             with self._breaker.request():  # readers do not wait for a server that is down
                 result = await work(view)
             if view.is_current:
@@ -424,11 +407,11 @@ class ServerIndex:
         restored."""
         scope = compile_filter(ChunkFilter(book_id=book_id))
         points = await scroll(self._client, self.collection, scope, payload=[PARENT, GENERATION])
-        parents = sorted({generation_of(point)[0] for point in points})
+        parents = sorted({version_of(point)[0] for point in points})
         live = (await self._generations.live(book_id, parents)).generations
         dead = []
         for point in points:
-            parent, generation = generation_of(point)
+            parent, generation = version_of(point)
             if live.get(parent) != generation and generation not in pending:
                 dead.append(point.id)
         for start in range(0, len(dead) if drop else 0, POINTS_PER_REQUEST):
@@ -457,20 +440,6 @@ class ServerIndex:
             with client_errors():
                 await self._client.delete(self.collection, models.PointIdsList(points=stale), wait=True)
         raise ProviderFaulty("qdrant", f"{len(stale)} outdated points could not be deleted; run: lectern doctor")
-
-
-def to_point(indexed: IndexedChunk, language: str, generation: int) -> models.PointStruct:
-    """A chunk of one generation as a point. Two generations of a chunk can exist at the same time."""
-    chunk = indexed.stored.chunk
-    terms = lexical.passage_terms(chunk.trail, chunk.text, language)
-    return models.PointStruct(
-        id=str(uuid.uuid5(uuid.UUID(chunk.id), str(generation))),
-        vector={
-            schema.DENSE: [list(vector) for vector in indexed.vectors],
-            schema.LEXICAL: models.SparseVector(indices=terms.indices, values=terms.values),
-        },
-        payload={**to_payload(indexed.stored), CHUNK_ID: chunk.id, GENERATION: generation},
-    )
 
 
 @asynccontextmanager
