@@ -47,6 +47,8 @@ FULL_COVERAGE = 0.99  # all words, with a margin for rounding
 MAX_QUOTED_UNITS = 4  # sentences that one quotation runs over
 MIN_RELATED_SHARE = 0.3  # of a claim's words in what the book says about the same
 COMPARABLE_COVERAGE = 0.4  # share of a claim's words in the passages; with fewer it may be true in other words
+# of a claim that only a negation, or its sum, is against: paraphrases are often just below the other bound
+MAX_SUM_WITHOUT_FACT = 0.145
 HALF_COPIED, CLOSELY_COPIED = 0.5, 0.75  # shares of a claim's words that its unit has in the same order
 
 _SIGN = re.compile(r"!=|[€$£¥₹√±×÷∈∉≠∀∃∧∨¬&^~∂∑∏∫⊂⊃⊆⊇]|(?<=\d)[ \u202f]?[A-Za-zµμΩ°]{1,3}\b")
@@ -221,12 +223,12 @@ def decide(reading: Reading) -> Judgement:
     support = bearing / threshold / 2
     if not another_number and total >= weights.doubtful_below:
         return Judgement(verdict="unconfirmed", support=support)
-    is_comparable = reading.word_coverage >= COMPARABLE_COVERAGE
-    facts = FACT_SIGNALS if not is_comparable else (*FACT_SIGNALS, "negation_differs")
-    if any(reading.signals[name] for name in facts):
-        return Judgement(verdict="doubtful", support=support, reason=_reason(reading, weights, facts))
-    if not is_comparable:
+    if any(reading.signals[name] for name in FACT_SIGNALS):
+        return Judgement(verdict="doubtful", support=support, reason=_reason(reading, weights, FACT_SIGNALS))
+    if reading.word_coverage < COMPARABLE_COVERAGE or total >= MAX_SUM_WITHOUT_FACT:
         return Judgement(verdict="unconfirmed", support=support, is_soft=True)
+    if reading.signals["negation_differs"]:
+        return Judgement(verdict="doubtful", support=support, reason=REASONS["negation_differs"])
     return Judgement(verdict="doubtful", support=support, reason=_reason(reading, weights, SOFT_SIGNALS), is_soft=True)
 
 

@@ -43,6 +43,8 @@ _ROOT_COMMANDS = frozenset(
 _OPTION_OR_PATH = re.compile(r"\s(?:--?\w|~?/\w)")
 _VALUE = re.compile(r"\d+(?:\.\d+)?|\b(?:True|False|None|true|false|null|on|off|yes|no)\b")
 _OPERATOR = re.compile(r"[<>=!+*/%&|^~-]")
+_NAME = re.compile(r"\w+(?:[.-]\w+)*")  # `webhook.gitlab.secret`, `--load-params`
+_LEFT_OUT = re.compile(r"/\*[\s.…]*\*/|\.\.\.|…")  # `{ /* ... */ }`
 
 
 def judge_listing(listing: str, passages: Sequence[str]) -> Judgement:
@@ -102,6 +104,7 @@ class _BookLines:
     def __init__(self, lines: Iterable[str], used: Container[str]) -> None:
         self._lines = list(dict.fromkeys(lines))
         self._used = used  # lines that the listing has as they are
+        self._names = {name for line in self._lines for name in _NAME.findall(line)}
         self._numbers: dict[str, list[int]] = {}  # of the first lines with a word
         for number, line in enumerate(self._lines):
             for word in set(words_of(line)):
@@ -119,14 +122,22 @@ class _BookLines:
         numbers = nsmallest(MAX_ORIGINALS, shared, key=lambda number: (-shared[number], number))
         candidates = sorted((self._lines[number] for number in numbers), key=self._used.__contains__)
         for candidate in candidates:  # a line that the listing has as well is hardly the original of another
-            if _says(candidate) != _says(line) and _is_nearly_equal(line, candidate):
+            if self._differs(line, candidate) and _is_nearly_equal(line, candidate):
                 return candidate
         return None
+
+    def _differs(self, line: str, candidate: str) -> bool:
+        """Whether a line says something else than the book: another value, another operator between the same words, or
+        a name that the book does not have. A line with other names of the book may be put together from two places."""
+        if _says(line) == _says(candidate):
+            return False
+        new = set(_NAME.findall(line)) - set(_NAME.findall(candidate))
+        return not new or any(_VALUE.fullmatch(name) or name not in self._names for name in new)
 
 
 def _says(line: str) -> tuple[list[str], list[str]]:
     """The words and operators of a line: what is left if quotes, commas and spaces may differ."""
-    return words_of(line), _OPERATOR.findall(line)
+    return words_of(line), _OPERATOR.findall(_LEFT_OUT.sub("", line))
 
 
 def _is_nearly_equal(line: str, candidate: str) -> bool:
