@@ -14,7 +14,6 @@ from lectern.confidence.answerability import (
     MAX_PARTS,
     WEIGHTS,
     Answerability,
-    asks,
     confidence_of,
     fitted_levels,
     fitted_weights,
@@ -22,6 +21,7 @@ from lectern.confidence.answerability import (
     questions_in,
 )
 from lectern.confidence.policies import level_of
+from lectern.confidence.requirements import asks
 from lectern.confidence.signals import CONFIDENCE_HITS
 from lectern.domain.evidence import HIGH, LOW, MEDIUM, ConfidenceMetrics, Hit
 from lectern.models.local.answer_locator import LocalAnswerLocator

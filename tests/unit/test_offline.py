@@ -78,7 +78,7 @@ def evenly(text: str) -> str:
 
 def bare(text: str) -> str:
     """Without fences, bars, rules and signs at the beginnings of lines, and white space evened."""
-    unfenced = re.sub(r"(?m)^\s*(```|~~~).*$|^[\s>]*(?:[-*+]|\d+[.)])?\s+|^[\s>]+", " ", text)
+    unfenced = re.sub(r"(?m)^\s*(```|~~~).*$|^[\s>]*(?:[-*+]|\d+[.)])?[ \t]+|^[\s>]+", " ", text)
     return evenly(re.sub(r"\|(?:\s*:?-+:?\s*\|)+|\|", " ", unfenced))
 
 
@@ -109,12 +109,20 @@ async def test_a_question_of_each_kind_is_answered(question: str, answer: str) -
     assert answer in evenly(reply)
 
 
+async def test_a_task_is_answered_with_its_command() -> None:
+    """Readers also say what they want to do, without a question. The command is quoted as it is for "How do I …?"."""
+    assert "ros2 topic list" in evenly(await WRITER.write("list the topics that are alive", [ROBOTS, TIERS, TOPICS]))
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
         ("How do I start the bridge?", True),
         ("Which command lists all topics?", True),
         ("From which module is it imported?", True),
+        ("how to remap a topic", True),
+        ("could you tell me how I remap a topic?", True),
+        ("The bridge has stopped, what do I have to do?", True),
         ("How does a planner work?", False),
         ("What is a costmap?", False),
         ("When was it built?", False),

@@ -19,6 +19,7 @@ from statistics import fmean
 from lectern.confidence.locating import CANNOT_ANSWER, MAX_LOG_ODDS, locate, readable
 from lectern.confidence.policies import level_of
 from lectern.confidence.ranking import MIN_LOG_ODDS, Shortlist, candidates_of
+from lectern.confidence.requirements import asks
 from lectern.confidence.signals import CONFIDENCE_HITS, signals_of
 from lectern.domain.evidence import HIGH, LOW, MEDIUM, ConfidenceMetrics, Hit
 from lectern.ports.answering import AnswerLocator, Passage
@@ -34,10 +35,6 @@ MAX_EXPONENT = 30.0  # larger log-odds do not change the probability
 MIN_CHANCE = 1e-12  # so that log-odds are finite
 LEVELS = {"low": LOW, "medium": MEDIUM, "high": HIGH}  # the confidence at which each begins
 
-_ASKS = re.compile(
-    r"(?i)\?|^\W*(?:and |but |so |ok(?:ay)?,? |hi,? )?(?:what|why|how|when|where|which|who|whom|whose"
-    r"|is|are|was|were|do|does|did|can|could|should|would|will|has|have|may|must|am)\b"
-)
 _QUESTION_GAP = re.compile(r"(?<=[.!?])\s+")  # readers begin a question in lower case, books no sentence
 
 Signals = Mapping[str, float]
@@ -92,11 +89,6 @@ async def answer_odds(locator: AnswerLocator, question: str, hits: Sequence[Hit]
     """The log-odds that each hit answers a question; the same for all if the locator cannot read them."""
     odds = await locate(locator, question, [passage_of(number, hit) for number, hit in enumerate(hits, start=1)])
     return [_combined(passage_odds) for passage_odds in odds]
-
-
-def asks(text: str) -> bool:
-    """Whether a text is a question, not a subject or an instruction."""
-    return _ASKS.search(text) is not None
 
 
 def questions_in(question: str) -> list[str]:

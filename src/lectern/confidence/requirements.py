@@ -53,11 +53,17 @@ _WEIGHT = _any_case(
 )
 
 
+_ASKS = re.compile(
+    r"(?i)\?|^\W*(?:and |but |so |ok(?:ay)?,? |hi,? )?(?:what|why|how|when|where|which|who|whom|whose"
+    r"|is|are|was|were|do|does|did|can|could|should|would|will|has|have|may|must|am)\b"
+)
 _TOOLS = "command|code|syntax|snippet|listing|script|flag|switch|import|cli|terminal|shell|topic name|config"
 _CALLS = "line|call|options?|function|method|parameters?|arguments?"
 _CODE_ASKED = _any_case(
     rf"\b(?:{_TOOLS})s?\b|\b(?:which|what) (?:{_CALLS})\b|\b(?:from|in) which module\b"
-    r"|\bhow (?:do|can|could|would|should) (?:i|you|we)\b|\bshow me\b|\bexamples?\b"
+    r"|\bhow (?:(?:do|can|could|would|should) )?(?:i|you|we|one|to)\b|\bshow me\b|\bexamples?\b"
+    r"|\bwhat (?:do|can|should|must|would) (?:i|you|we) (?:(?:have|need) to )?"
+    r"(?:do|need|use|install|change|enter|set|run)\b"
 )
 _IDENTIFIER = re.compile(r"\w[_/]\w|\w\(|\w\.\w|(?:^|\s)--?\w")
 
@@ -109,9 +115,15 @@ def names_identifier(question: str) -> bool:
     return _IDENTIFIER.search(question) is not None
 
 
+def asks(text: str) -> bool:
+    """Whether a text is a question, not a subject or an instruction."""
+    return _ASKS.search(text) is not None
+
+
 def with_code(question: str) -> bool:
-    """Whether a listing may answer a question."""
-    return asks_for_code(question) or names_identifier(question)
+    """Whether a listing may answer a question: it asks for code or names an identifier, or it is no question but says
+    what is to be done (`sort a list in place`) or names a subject."""
+    return asks_for_code(question) or names_identifier(question) or not asks(question)
 
 
 class Requirement:
