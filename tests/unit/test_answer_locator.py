@@ -30,7 +30,7 @@ from lectern.models.local.answer_locator import (
 )
 from lectern.models.local.packaged_models import CHECKSUMS, WINDOW
 from lectern.ports.answering import Passage, Pieces
-from lectern.text.quotes import pieces_of, quotes_of
+from lectern.text.quotes import pieces_of, quotes_of, sections_of
 
 PUMP: Pieces = (
     "The pump",
@@ -117,6 +117,41 @@ def test_a_row_is_read_with_the_heads_of_its_cells() -> None:
 
     assert pieces_of(quotes_of(table)) == ("Phase: grasp | Budget: 20 s | twice", "Phase: place")
     assert pieces_of(quotes_of(ragged)) == ("grasp | 20 s | twice",)
+
+
+def test_pieces_are_read_below_the_heading_that_stands_above_them() -> None:
+    """What a piece is about often stands in its heading alone, so each heading inside a passage is read with its own
+    pieces. Those above the first one are read with the heading of the passage."""
+    passage = """Wear gloves when you open it.
+
+### Clean the filter
+
+Take it out and rinse it well.
+
+#### How often
+
+Once a month is enough."""
+    assert sections_of(quotes_of(passage), "The pump") == [
+        ("The pump", ("Wear gloves when you open it.",)),
+        ("Clean the filter", ("Take it out and rinse it well.",)),
+        ("How often", ("Once a month is enough.",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "pieces"),
+    [
+        (
+            "- water from the washbasin\n- clean rain water",
+            ["These liquids are allowed: water from the washbasin", "clean rain water"],
+        ),
+        ("| Liquid | Up to |\n|---|---|\n| oil | 2 l |", ["These liquids are allowed: Liquid: oil | Up to: 2 l"]),
+    ],
+    ids=["list", "table"],
+)
+def test_the_line_that_introduces_a_list_or_table_is_read_with_its_first_entry(block: str, pieces: list[str]) -> None:
+    """The line says what the entries are, and is no piece of its own."""
+    assert [*pieces_of(quotes_of(f"It pumps a lot.\n\nThese liquids are allowed:\n\n{block}"))][1:] == pieces
 
 
 async def test_what_is_kept_does_not_grow() -> None:

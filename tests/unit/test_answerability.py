@@ -184,7 +184,7 @@ def test_the_weights_are_those_of_the_signals() -> None:
     on."""
     weights = json.loads(WEIGHTS.read_text(encoding="utf-8"))
 
-    signals = ("best", "first", "first_probability", "lead", "place", "pairs", "absent")
+    signals = ("best", "first", "page", "lead", "place", "pairs", "absent")
     assert fitted_weights().keys() == {"intercept", *signals}
     assert all(weight > 0 for name, weight in fitted_weights().items() if name not in ("intercept", "absent"))
     assert fitted_weights()["absent"] < 0
@@ -212,6 +212,17 @@ async def test_words_that_the_book_lacks_lower_the_confidence() -> None:
 
     assert confidences == sorted(confidences, reverse=True)
     assert len(set(confidences)) == len(confidences)
+
+
+async def test_excerpts_of_one_page_agree() -> None:
+    """A page that has several excerpts about what is asked is likelier to answer than pages that have one each."""
+    texts = [TEXT, "At weekends the pump starts at eight.", "The night pump starts after ten."]
+    on_one_page = [hit(chunk(text)) for text in texts]
+    apart = [hit(chunk(text, source_file=f"{number}.md")) for number, text in enumerate(texts)]
+    question = "When does the pump start?"
+
+    together = (await look(question, Says(-1), hits=on_one_page)).confidence
+    assert together > (await look(question, Says(-1), hits=apart)).confidence
 
 
 async def test_a_book_of_one_page_is_none_the_worse_for_it() -> None:

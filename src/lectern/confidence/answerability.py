@@ -18,7 +18,7 @@ from statistics import fmean
 
 from lectern.confidence.locating import CANNOT_ANSWER, MAX_LOG_ODDS, locate, readable
 from lectern.confidence.policies import level_of
-from lectern.confidence.ranking import MIN_LOG_ODDS, Shortlist, candidates_of
+from lectern.confidence.ranking import MIN_LOG_ODDS, Ranked, Shortlist, candidates_of
 from lectern.confidence.requirements import asks
 from lectern.confidence.signals import CONFIDENCE_HITS, signals_of
 from lectern.domain.evidence import HIGH, LOW, MEDIUM, ConfidenceMetrics, Hit
@@ -76,8 +76,7 @@ class Answerability:
         return {
             "best": max(_combined(passage_odds) for passage_odds in odds),
             "first": first.any_odds if first else MIN_LOG_ODDS,
-            # as if there were one more: where there is nothing to choose from, the first is not likely for that
-            "first_probability": ranked[0].probability * len(ranked) / (len(ranked) + 1) if ranked else 0.0,
+            "page": _share_of_page(ranked, hits[:MAX_PASSAGES]),
             "lead": fmean([similarities[0] - similarity for similarity in similarities] + [TYPICAL_LEAD] * missing),
             "place": (first.similarity if first else 0.0) - similarities[0],
             "pairs": signals_of(question, hits).pairs,
@@ -139,6 +138,15 @@ def passage_of(number: int, hit: Hit) -> Passage:
         similarity=hit.similarity,
         page=page,
     )
+
+
+def _share_of_page(ranked: Sequence[Ranked], hits: Sequence[Hit]) -> float:
+    """The probability that the answer is on the page of the first excerpt, as if there were one more passage: where
+    there is little to choose from, that they agree says little. Two excerpts of a page seldom exclude each other, so
+    that the first is no likelier than the second one does not make the reply doubtful."""
+    files = [hits[entry.candidate.number - 1].chunk.source_file for entry in ranked]
+    share = sum(entry.probability for entry, file in zip(ranked, files, strict=True) if file == files[0])
+    return share * len(hits) / (len(hits) + 1)
 
 
 def _log_odds(chance: float) -> float:

@@ -1,18 +1,19 @@
 """Finds where passages answer a question: for each quote the log-odds that it answers. They come from a network that
-reads a question together with the pieces of a passage. The network does not know misspellings, so the question is
-respelt as the passages spell it. It reads H1 and G1 as nearly the same word, so a quote that cannot answer
-(`requirements`) is excluded, whatever the network says."""
+reads a question together with the pieces of a passage, section by section. The network does not know misspellings, so
+the question is respelt as the passages spell it. It reads H1 and G1 as nearly the same word, so a quote that cannot
+answer (`requirements`) is excluded, whatever the network says."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 
 from lectern.confidence.requirements import Requirement
 from lectern.confidence.spelling import respell
 from lectern.ports.answering import AnswerLocator, Passage
 from lectern.text.language import is_english
-from lectern.text.quotes import Quote, introduced, items_of, pieces_of, quotes_of
+from lectern.text.quotes import Quote, introduced, items_of, quotes_of, sections_of
 from lectern.text.words import letters_of
 
 CANNOT_ANSWER = -math.inf  # the log-odds of a quote that does not meet what the question requires
@@ -33,11 +34,12 @@ async def locate(locator: AnswerLocator, question: str, passages: Sequence[Passa
     texts = [passage.text for passage in passages]
     quotes = [quotes_of(text) for text in texts]
     if readable(question, texts):
-        pieces = [
-            (passage.heading, pieces_of(passage_quotes))
+        sections = [
+            sections_of(passage_quotes, passage.heading)
             for passage, passage_quotes in zip(passages, quotes, strict=True)
         ]
-        by_piece = await locator.find(respell(question, texts), pieces)
+        found = iter(await locator.find(respell(question, texts), [*chain.from_iterable(sections)]))
+        by_piece = [chain.from_iterable(islice(found, len(passage_sections))) for passage_sections in sections]
         by_quote = [_of_quotes(passage_quotes, odds) for passage_quotes, odds in zip(quotes, by_piece, strict=True)]
     else:
         by_quote = [[0.0] * len(passage_quotes) for passage_quotes in quotes]
@@ -56,7 +58,7 @@ def _may_answer(requirement: Requirement, passage: Passage, quote: Quote) -> boo
     return requirement.met_by(introduced(quote), before=quote.before, titles=titles)
 
 
-def _of_quotes(quotes: Sequence[Quote], odds: Sequence[float]) -> list[float]:
+def _of_quotes(quotes: Sequence[Quote], odds: Iterable[float]) -> list[float]:
     """The odds of the quotes from those of the pieces. A list has the odds of its best item."""
     of_pieces, by_place = iter(odds), dict[int, float]()
     for quote in quotes:

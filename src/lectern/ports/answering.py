@@ -17,7 +17,7 @@ class Entailment(Protocol):
         """The log-odds that the evidence supports the statement; None if it cannot be read."""
 
 
-Pieces = tuple[str, tuple[str, ...]]  # a passage as it is searched for answers: its heading and its pieces
+Pieces = tuple[str, tuple[str, ...]]  # a section as it is searched for answers: its heading and its pieces
 
 
 class AnswerLocator(Protocol):

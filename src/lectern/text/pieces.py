@@ -127,7 +127,7 @@ class Piece:
     start: int  # position in the passage
     end: int
     block: Block  # the block that contains the piece
-    lead: str = ""  # the line that introduces an item or listing; for a listing else the last sentence before it
+    lead: str = ""  # the line that introduces an item, row or listing; for a listing else the last sentence before it
     head: str = ""  # the header of a row's table
     heading: str = ""  # the nearest heading above, inside the passage
     task: bool = False  # part of an exercise for the reader, which states nothing
@@ -206,10 +206,10 @@ class _Reader:
         return pieces
 
     def _rows(self, block: Block) -> list[Piece]:
-        self._lead, self._in_list = "", False
+        lead, self._lead, self._in_list = self._lead, "", False
         head = cells_of(block.lines[0].text) if block.headed else ""
         rows = block.lines[1:] if block.headed else block.lines
-        return [self._piece(block, "row", cells_of(row.text), row.start, row.end, head=head) for row in rows]
+        return [self._piece(block, "row", cells_of(row.text), row.start, row.end, lead, head) for row in rows]
 
     def _listing(self, block: Block) -> list[Piece]:
         lead = self._last if self._in_list else self._lead or self._last

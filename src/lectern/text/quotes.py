@@ -1,7 +1,7 @@
 """Finds what can be quoted from a passage: sentences, list items, rows of tables, listings. A quote is the unchanged
 text of the passage, so that it can be found there again; only the markup around it (bullets, outer pipes, fences) may
 be missing. Each quote has the context that is needed to understand it: the sentence before, the line that introduces
-its list, the header of its table. `pieces_of` gives the quotes in the form that a network reads."""
+its list, the header of its table. `sections_of` gives the quotes in the form that a network reads."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class Quote:
     place: int  # index among the passage's quotes
     start: int = 0  # position in the passage; of a list or a long listing: where it begins
     before: str = ""  # its context: the sentence before, a list's lead-in, a table's header
+    lead: str = ""  # the line that introduces its list or table
     heading: str = ""  # the nearest heading above, inside the passage
     leans: bool = False  # it cannot be understood without `before`
     idle: bool = False  # it announces what a lesson will cover, or shows the output of a command
@@ -76,10 +77,30 @@ def quotes_of(text: str) -> list[Quote]:
     return maker.quotes
 
 
+def sections_of(quotes: Sequence[Quote], heading: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The quotes in the form that a network reads, by the headings above them; `heading` is above those that have none
+    inside the passage."""
+    return [
+        (title, tuple(text for _, text in section))
+        for title, section in groupby(_pieces(quotes), key=lambda piece: piece[0].heading or heading)
+    ]
+
+
 def pieces_of(quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """The quotes in the form that a network reads: a listing with the line that introduces it, a row with the header of
-    each cell, a list by its items, or as a whole if its items are too short to be quotes."""
-    return tuple(_flat(introduced(quote)) for quote in quotes if quote.kind != "list" or not items_of(quote, quotes))
+    """The quotes in the form that a network reads, without headings."""
+    return tuple(text for _, text in _pieces(quotes))
+
+
+def _pieces(quotes: Sequence[Quote]) -> Iterator[tuple[Quote, str]]:
+    """Each quote that is read: a listing with the line that introduces it, a row with the header of each cell, a list
+    by its items, or as a whole if its items are too short to be quotes. The line that introduces a list or table is
+    read with its first entry."""
+    lead = ""
+    for quote in quotes:
+        if quote.kind != "list" or not items_of(quote, quotes):
+            begins = quote.lead != lead and quote.kind != "list"
+            yield quote, _flat(f"{quote.lead} {introduced(quote)}" if begins else introduced(quote))
+            lead = quote.lead
 
 
 def introduced(quote: Quote) -> str:
@@ -186,7 +207,7 @@ class _QuoteMaker:
         if listing.block.language in DIAGRAM_LANGUAGES:
             return
         lines = listing.text.split("\n")
-        for part in [lines] if _length(lines) <= MAX_LISTING_WORDS else _pieces(lines):
+        for part in [lines] if _length(lines) <= MAX_LISTING_WORDS else _paragraphs(lines):
             if any(map(parts_of, part)):
                 self._add("code", ("\n".join(part).strip("\n"),), listing.lead, listing)
 
@@ -202,6 +223,7 @@ class _QuoteMaker:
                 place=len(self.quotes),
                 start=piece.start,
                 before=before,
+                lead=piece.lead if kind in ("item", "list", "row") else "",
                 heading=piece.heading,
                 leans=leans,
                 idle=_shows_output(before) if kind == "code" else _ANNOUNCES.search(parts[0]) is not None,
@@ -228,7 +250,7 @@ def _length(lines: Sequence[str]) -> int:
     return len(" ".join(lines).split())
 
 
-def _pieces(lines: list[str]) -> Iterator[list[str]]:
+def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
     """Cut a long listing into its paragraphs, and a paragraph that is too long into statements."""
     for blank, group in groupby(lines, key=lambda line: not line.strip()):
         paragraph = list(group)

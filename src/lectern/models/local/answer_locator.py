@@ -21,7 +21,7 @@ LOCATOR = WEIGHTS / "finder"
 MODEL = "lectern-finder-int8.onnx"
 MAX_QUESTION_TOKENS, MAX_HEADING_TOKENS, MAX_PIECE_TOKENS = 48, 24, 110  # the rest is not read
 MAX_WINDOW_PIECES = 40
-CACHE_SIZE = 64  # passages whose log-odds are cached: a turn reads the same ones twice
+CACHE_SIZE = 256  # sections whose log-odds are cached: a turn reads the same ones twice
 
 
 class LocalAnswerLocator:
