@@ -223,13 +223,13 @@ def decide(reading: Reading) -> Judgement:
     support = bearing / threshold / 2
     if not another_number and total >= weights.doubtful_below:
         return Judgement(verdict="unconfirmed", support=support)
-    if any(reading.signals[name] for name in FACT_SIGNALS):
-        return Judgement(verdict="doubtful", support=support, reason=_reason(reading, weights, FACT_SIGNALS))
-    if reading.word_coverage < COMPARABLE_COVERAGE or total >= MAX_SUM_WITHOUT_FACT:
-        return Judgement(verdict="unconfirmed", support=support, is_soft=True)
-    if reading.signals["negation_differs"]:
-        return Judgement(verdict="doubtful", support=support, reason=REASONS["negation_differs"])
-    return Judgement(verdict="doubtful", support=support, reason=_reason(reading, weights, SOFT_SIGNALS), is_soft=True)
+    against: tuple[str, ...] = FACT_SIGNALS
+    if not any(reading.signals[name] for name in FACT_SIGNALS):
+        if reading.word_coverage < COMPARABLE_COVERAGE or total >= MAX_SUM_WITHOUT_FACT:
+            return Judgement(verdict="unconfirmed", support=support, is_soft=True)
+        against = ("negation_differs",) if reading.signals["negation_differs"] else SOFT_SIGNALS
+    reason = _reason(reading, weights, against)
+    return Judgement(verdict="doubtful", support=support, reason=reason, is_soft=against is SOFT_SIGNALS)
 
 
 def _reason(reading: Reading, weights: Weights, signals: Sequence[str]) -> str:
