@@ -137,6 +137,20 @@ async def test_a_step_that_hangs_does_not_keep_the_next_waiting(
         await worker.embed(Odd(deed="hang"), TEXTS)
 
 
+async def test_a_worker_that_was_stopped_is_noticed(worker: Subprocess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that somebody has stopped is ended within a minute, not after the time of the longest step; the next call
+    gets another."""
+    assert worker_process.LOOK_SECONDS * (worker_process.MAX_SILENT_LOOKS + 2) < 60
+    (before,) = await worker.embed(Odd(), TEXTS[:1])
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_process, "LOOK_SECONDS", 0.1)
+        os.kill(worker.process, signal.SIGSTOP)
+        with pytest.raises(WorkerLost, match="no sign of life"):
+            await worker.embed(Odd(), TEXTS[:1])
+
+    assert (await worker.embed(Odd(), TEXTS[:1]))[0][0] != before[0]
+
+
 PARENT = """
 import asyncio, os, sys
 from lectern.jobs.worker_process import Subprocess

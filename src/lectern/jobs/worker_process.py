@@ -1,6 +1,7 @@
 """The worker of a server: one process, started when it is first needed, that reads folders and embeds passages while
 the server answers. It has a low priority (nice), holds no state, and ends with the server. If it dies or hangs, the job
-that needed it fails with a reason and the next job gets a new process."""
+that needed it fails with a reason and the next job gets a new process. It counts the seconds, so that the server
+notices one that was stopped."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ import os
 import pickle
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from ctypes import c_uint64
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -29,8 +32,14 @@ BATCH_CHUNKS = 96  # between two commits: the server writes them to the index, i
 TEXTS_PER_CALL = 32  # about half a second, so that the next job does not wait long for a cancelled one
 NICENESS = 10  # requests to the server have priority
 MAX_CALL_SECONDS = 900.0  # far more than a survey of ten thousand files takes
+SILENT = (
+    "the process that reads and embeds gave no sign of life and was ended (was it stopped?); "
+    "what was finished is kept, start the ingestion again"
+)
 START_ERROR = "the process that reads and embeds cannot be started; the server's log has the details"
 GRACE_SECONDS = 5.0  # how long a call may continue after it was cancelled
+COUNT_SECONDS = 1.0  # between two signs of life of the process
+LOOK_SECONDS, MAX_SILENT_LOOKS = 5.0, 9  # the server looks for them so often; without one the process is ended
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +55,7 @@ class Subprocess:
         self._in_process = InProcess()
         self._pool: ProcessPoolExecutor | None = None
         self._process = 0  # its id, once it has started
+        self._seconds: c_uint64 | None = None  # that the process has counted
         self._opening = asyncio.Lock()
         self._calls: set[Future[Any]] = set()
         self._killed_for: Future[Any] | None = None  # the call because of which the last process was killed
@@ -92,7 +102,7 @@ class Subprocess:
         pool, future = await self._submit(partial(_with_portable_errors, work, *args, **kwargs))
         try:
             async with asyncio.timeout(MAX_CALL_SECONDS):
-                return await asyncio.wrap_future(future)
+                return await self._result(pool, future)
         except BrokenProcessPool as exc:
             self._forget(pool)
             if self._killed_for not in (None, future):  # killed because of another call, before this one began
@@ -110,6 +120,21 @@ class Subprocess:
         except asyncio.CancelledError:
             asyncio.get_running_loop().call_later(GRACE_SECONDS, self._kill_if_running, pool, future)
             raise
+
+    async def _result(self, pool: ProcessPoolExecutor, future: Future[T]) -> T:
+        """The result of a call. A process that shows no sign of life meanwhile is ended."""
+        result, seconds = asyncio.wrap_future(future), self._seconds
+        counted, silent_looks = -1, 0
+        try:
+            while not (await asyncio.wait([result], timeout=LOOK_SECONDS))[0]:
+                current = seconds.value if seconds is not None else -1
+                silent_looks, counted = (silent_looks + 1 if current == counted else 0), current
+                if silent_looks >= MAX_SILENT_LOOKS:
+                    self._kill_if_running(pool, future)
+                    raise WorkerLost(SILENT)
+            return result.result()
+        finally:
+            result.cancel()
 
     async def _submit(self, work: Callable[[], T]) -> tuple[ProcessPoolExecutor, Future[T]]:
         """Send a call to the process; to a new one if the last died while it was idle."""
@@ -132,7 +157,10 @@ class Subprocess:
             if self._pool is None:
                 # Spawned, not forked: a server has threads, and in a fork their locks could stay held for ever.
                 spawn = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_prepare_worker)
+                self._seconds = spawn.RawValue(c_uint64, 0)  # a lock could be held for ever
+                self._pool = ProcessPoolExecutor(
+                    1, mp_context=spawn, initializer=_prepare_worker, initargs=(self._seconds,)
+                )
                 self._killed_for = None
             pool = self._pool
             if not self._process:
@@ -161,8 +189,8 @@ class Subprocess:
             pool.shutdown(wait=False)
 
 
-def _prepare_worker() -> None:
-    """In the worker: lower the priority, ignore Ctrl-C, and exit when the server has ended."""
+def _prepare_worker(seconds: c_uint64) -> None:
+    """In the worker: lower the priority, ignore Ctrl-C, count seconds, and exit when the server has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
@@ -173,7 +201,13 @@ def _prepare_worker() -> None:
         server.join()
         os._exit(1)  # the worker holds no state
 
+    def count() -> None:
+        while True:
+            seconds.value += 1
+            time.sleep(COUNT_SECONDS)
+
     threading.Thread(target=exit_with_server, daemon=True).start()
+    threading.Thread(target=count, daemon=True).start()
 
 
 def _with_portable_errors(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
