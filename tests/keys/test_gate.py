@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from pathlib import Path
 
 import httpx
 import pytest
 
+from lectern.api.app import MAX_BODY_BYTES, MAX_LOCAL_BODY_BYTES
+from lectern.app.commands import LOCAL_TOKEN_HEADER
 from lectern.domain.keys import digest_of
 from tests.keys.conftest import QUESTION, Site, keys_command
 from tests.served import lectern
@@ -172,6 +175,25 @@ def test_local_commands_need_their_own_token(site: Site) -> None:
     assert site.call("POST", "/local/books", "only-admin", json={}).status_code == 404
     assert site.web.post(f"{site.address}/local/books", json={}).status_code == 404
     assert "alpha" in lectern("books", home=site.home).stdout
+
+
+def test_local_commands_have_a_limit_of_their_own(site: Site, tmp_path: Path) -> None:
+    """A command may bring more than a request of a reader; up to its own limit, and nothing without the token."""
+    lines = [
+        json.dumps({"_id": str(number), "text": "What is it? " + "x" * 400, "answerable": True})
+        for number in range(500)
+    ]
+    file = tmp_path / "queries.jsonl"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    refused = lectern("calibrate", "--book", "nowhere", "--questions", str(file), home=site.home, check=False)
+    assert "nowhere" in refused.stderr  # it was read
+
+    token = json.loads((site.home / "server.json").read_text(encoding="utf-8"))["token"]
+    large = b" " * (MAX_LOCAL_BODY_BYTES + 1)
+    headers = {LOCAL_TOKEN_HEADER: token}
+    assert site.web.post(f"{site.address}/local/books", content=large, headers=headers).status_code == 413
+    allowed = b" " * (MAX_BODY_BYTES + 1)
+    assert site.web.post(f"{site.address}/local/books", content=allowed).status_code == 404
 
 
 def test_a_stolen_database_holds_no_key(site: Site) -> None:

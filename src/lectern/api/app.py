@@ -6,7 +6,6 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
-from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from lectern import __version__
 from lectern.api import errors
@@ -44,6 +43,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 MODULES = (chat, threads, books, tools, pages, ingestions, maintenance, readers, caller, health, metrics, local)
 ROUTERS = tuple(module.router for module in MODULES)
 MAX_BODY_BYTES = 64 * 1024  # a question has at most 1,000 characters
+MAX_LOCAL_BODY_BYTES = 4 * 1024 * 1024  # some 20,000 questions of `lectern calibrate --questions`
 
 
 def create_app(lectern: Lectern, local_token: str | None = None, host: str = "localhost") -> FastAPI:
@@ -59,8 +59,7 @@ def create_app(lectern: Lectern, local_token: str | None = None, host: str = "lo
     windows = RateWindows(url.get_secret_value() if url else None)
     lectern.app.stack.push_async_callback(windows.close)
     # the middleware that is added first runs last
-    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
-    app.add_middleware(BodyLimit, max_bytes=MAX_BODY_BYTES)
+    app.add_middleware(BodyLimit, max_bytes=MAX_BODY_BYTES, max_local_bytes=MAX_LOCAL_BODY_BYTES, local_path=local.PATH)
     app.add_middleware(BodyTimeout, seconds=settings.request_timeout)
     app.add_middleware(
         Gate,

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -98,19 +99,24 @@ def _host(scope: Scope) -> str:
 
 class BodyLimit:
     """Refuses a request whose Content-Length is too large, with a problem response. `RequestBodyLimitMiddleware` stops
-    a body that is too large when its Content-Length is missing or wrong."""
+    a body that is too large when its Content-Length is missing or wrong. Commands of this machine have their own limit:
+    one may bring a file of questions. Their route reads no body without the token of the home."""
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self._app = app
-        self._max_bytes = max_bytes
+    def __init__(self, app: ASGIApp, *, max_bytes: int, max_local_bytes: int, local_path: str) -> None:
+        self._local_path = local_path
+        self._max_bytes, self._app = max_bytes, RequestBodyLimitMiddleware(app, max_body_size=max_bytes)
+        self._max_local_bytes = max_local_bytes
+        self._local_app = RequestBodyLimitMiddleware(app, max_body_size=max_local_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on if it is small enough."""
+        is_local = scope.get("path", "").startswith(self._local_path)
+        max_bytes = self._max_local_bytes if is_local else self._max_bytes
         length = next((value for name, value in scope.get("headers", ()) if name == b"content-length"), b"")
-        if length.isdigit() and int(length[:12]) > self._max_bytes:
-            await problem(413, f"a request may have {self._max_bytes} bytes")(scope, receive, send)
+        if length.isdigit() and int(length[:12]) > max_bytes:
+            await problem(413, f"a request may have {max_bytes} bytes")(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        await (self._local_app if is_local else self._app)(scope, receive, send)
 
 
 class RequestTracing:

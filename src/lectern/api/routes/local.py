@@ -17,10 +17,11 @@ from lectern.app.commands import LOCAL_TOKEN_HEADER, from_json
 from lectern.app.lectern import Lectern
 from lectern.domain.errors import BadInput, LecternError
 
+PATH = "/local/"
 router = APIRouter(include_in_schema=False)
 
 
-@router.post("/local/{name}", response_model=None)
+@router.post(PATH + "{name}", response_model=None)
 async def command(name: str, request: Request, lectern: LecternDep) -> StreamingResponse | JSONResponse:
     """Run a command and send its lines as they come."""
     expected = request.app.state.local_token
