@@ -1,6 +1,8 @@
 """LECTERN_HOME: found, created when asked, owned by one process."""
 
+import errno
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from lectern.app.home import configured_home, find_home
 from lectern.domain.errors import ConfigError, InUse
+from tests.served import lectern
 
 
 def test_the_nearest_folder_upward_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +31,63 @@ def test_asking_never_creates_a_folder(tmp_path: Path) -> None:
         find_home(tmp_path / "none", create=False)
 
     assert not (tmp_path / "none").exists()
+
+
+def rights(path: Path) -> int:
+    """What owner, group and others may do."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_home_is_private(tmp_path: Path) -> None:
+    """A new home, one that was already there, and what Lectern had put into it are for their owner alone."""
+    old = tmp_path / "old"
+    (old / "index").mkdir(parents=True)
+    (old / "lectern.db").touch()
+    for path, mode in ((old, 0o755), (old / "index", 0o755), (old / "lectern.db", 0o644)):
+        path.chmod(mode)
+
+    assert [rights(find_home(path, create=True).path) for path in (tmp_path / "new", old)] == [0o700, 0o700]
+    assert [rights(old / name) for name in ("index", "lectern.db")] == [0o700, 0o600]
+
+
+def test_a_folder_with_other_things_keeps_its_rights(tmp_path: Path) -> None:
+    """`LECTERN_HOME` may be a folder that others need; what is Lectern's in it is private all the same."""
+    for name in ("lectern.db", "notes.txt"):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o644)
+    tmp_path.chmod(0o755)
+    find_home(tmp_path, create=True)
+
+    assert [rights(path) for path in (tmp_path, tmp_path / "lectern.db", tmp_path / "notes.txt")] == [
+        0o755,
+        0o600,
+        0o644,
+    ]
+
+
+def test_a_home_that_others_can_read_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user's folder, whose rights cannot be changed."""
+    tmp_path.chmod(0o755)
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "chmod", forbidden)
+    with pytest.raises(ConfigError, match=r"can be read by other users.*not permitted.*conversations"):
+        find_home(tmp_path, create=False)
+
+
+def test_what_a_command_makes_is_private(tmp_path: Path) -> None:
+    """The database of a new home is nobody else's, also where the folder itself is shared."""
+    (tmp_path / "notes.txt").touch()
+    tmp_path.chmod(0o755)
+    lectern("books", home=tmp_path)
+
+    made = [path for path in tmp_path.iterdir() if path.name != "notes.txt"]
+    assert tmp_path / "lectern.db" in made
+    assert [path for path in made if rights(path) & 0o077] == []
 
 
 def test_a_second_process_is_told_who_the_first_is(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ OWNER = "owner"
 VARIABLE = "LECTERN_HOME"
 SETTING_PREFIXES = ("LECTERN_", "OPENAI_", "AGENT_", "QDRANT_", "COHERE_", "DATABASE_URL")
 ENV_FILE = ".env"
+OWN_NAMES = ("lectern.db", "index", "calibrations", "evals", SERVER, OWNER)  # or what these begin with
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
 LOCK_ATTEMPTS, LOCK_RETRY_SECONDS = 5, 0.02
 
 
@@ -65,6 +68,26 @@ class Home:
     def calibrations(self) -> Path:
         """The folder of calibrations, one file for each book."""
         return self.path / "calibrations"
+
+    def protect(self) -> None:
+        """Let no other user read what is here: conversations are private. A folder that holds other things too keeps
+        its own rights, because others may need them; what is Lectern's in it does not."""
+        if os.name != "posix":
+            return
+        entries = list(self.path.iterdir())
+        own = [entry for entry in entries if entry.name.startswith(OWN_NAMES) and not entry.is_symlink()]
+        try:
+            for path in [self.path, *own] if len(own) == len(entries) else own:
+                mode = path.stat().st_mode
+                if mode & OTHERS:
+                    path.chmod(stat.S_IMODE(mode) & ~OTHERS)
+        except FileNotFoundError:  # SQLite deletes its journals
+            return
+        except OSError as exc:
+            raise ConfigError(
+                f"{path} can be read by other users, and that cannot be changed ({exc.strerror}); it holds "
+                "conversations: run chmod -R go= on it as its owner, or set LECTERN_HOME to a folder of your own"
+            ) from exc
 
     def server(self) -> ServerAddress | None:
         """The address of the server that owns this folder, if there is one."""
@@ -167,9 +190,11 @@ def find_home(configured: Path | None, *, create: bool) -> Home:
         raise ConfigError(f"{path} is no folder; set LECTERN_HOME to one")
     elif not path.is_dir():
         raise ConfigError(f"nothing is indexed here ({path} does not exist); run: lectern ingest PATH")
-    if not os.access(path, os.W_OK):
-        raise ConfigError(f"{path} cannot be written; set LECTERN_HOME to a folder you may write")
-    return Home(path.resolve())
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise ConfigError(f"{path} cannot be read and written; set LECTERN_HOME to a folder of your own")
+    home = Home(path.resolve())
+    home.protect()
+    return home
 
 
 def _nearest() -> Path | None:

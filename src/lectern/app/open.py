@@ -263,6 +263,7 @@ async def open_application(
         engine = await stack.enter_async_context(open_database(url, settings.postgres_connections))
         parts = PartFactory(settings, home, engine, stack, serving=serving)
         ingest_deps = await open_ingest_deps(parts, stack, rules)
+        home.protect()  # what was made now too
         yield Application(
             settings=settings,
             home=home,
