@@ -145,6 +145,11 @@ def test_a_shortage_is_not_damage(error: Exception, words: str) -> None:
     assert raised.value.retryable
 
 
+def test_a_thread_that_cannot_start_is_a_shortage() -> None:
+    """Python says so in an exception of its own, wherever the thread was wanted."""
+    assert "not enough memory" in (shortage_of(RuntimeError("can't start new thread")) or "")
+
+
 def test_damage_is_not_a_shortage() -> None:
     """Every other failure of the engine stays damage; nothing is to be deleted because of it."""
     with pytest.raises(IndexDamaged, match="doctor --mend") as raised, engine_errors("books"):

@@ -46,6 +46,13 @@ def test_signs_in_code_are_no_markup() -> None:
     )
 
 
+def test_backslashes_and_dollars_in_code_are_no_formulas() -> None:
+    """A path of Windows, a pattern and a variable stay as they are; formulas beside them are read."""
+    assert plain(r"Run `.venv\Scripts\activate.bat` with `$HOME`, `'\.(css|less)$'` or $\alpha$ in max\_size.") == (
+        r"Run `.venv\Scripts\activate.bat` with `$HOME`, `'\.(css|less)$'` or α in max_size."
+    )
+
+
 def test_an_address_in_angle_brackets_is_text() -> None:
     """`<help@example.org>` is no tag, so a claim that names it says nothing new."""
     assert plain("Write to <help@example.org> or see <https://example.org/a_b>.") == (

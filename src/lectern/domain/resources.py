@@ -21,6 +21,7 @@ _MESSAGES |= {
     "out of memory": errno.ENOMEM,
     "failed to map segment from shared object": errno.ENOMEM,  # a library is loaded when it is first needed
     "bad_alloc": errno.ENOMEM,
+    "can't start new thread": errno.ENOMEM,  # of Python; a thread needs room for its stack
     "readonly database": errno.EROFS,
 }
 _OS_ERROR = re.compile(r"os error (\d+)")

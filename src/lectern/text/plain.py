@@ -30,6 +30,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
 _ESCAPED = re.compile(r"\\([_#.+<>&~-])")  # `max\_pool\_size`
 _INLINE_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _CODE = r"(?P<code>`[^`\n]+`)"  # its signs are content
+_CODE_SPAN = re.compile(r"(`[^`\n]+`)")
 _ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,500}|[\w.+-]{1,80}@[\w.-]{1,200})>")
 _SHORT_TAG = re.compile(rf"{_CODE}|</?[A-Za-z][^<>\n]{{0,300}}>")
 _EMPHASIS = re.compile(rf"{_CODE}|\*{{1,3}}(?=\S)|(?<=\S)\*{{1,3}}|(?<!\w)_{{1,3}}(?=\S)|(?<=\S)_{{1,3}}(?!\w)")
@@ -47,9 +48,10 @@ _NOT_WORDS = re.compile(r"(?:[^\w%°/.+<>=≤≥≠-]|(?<!\w)[.-](?!\w)|(?<=\w)[
 def plain(text: str) -> str:
     """The text on one line without markup. Backticks stay, because they mark names."""
     text = unicodedata.normalize("NFC", text).translate(_SIGNS)
-    if "\\" in text:
-        text = _untexed(text)
-    text = text.replace("$", " ") if text.count("$") > 1 else text
+    if "\\" in text or "$" in text:  # in code they are content
+        formulas = text.count("$") > 1
+        pieces = _CODE_SPAN.split(text)
+        text = "".join(piece if at % 2 else _untexed(piece, formulas=formulas) for at, piece in enumerate(pieces))
     if "[" in text:
         text = without_targets(text)
     if "<" in text:
@@ -93,7 +95,10 @@ def squeezed(text: str) -> str:
     return f" {_NOT_WORDS.sub(' ', plain(text).replace('`', ' ').casefold()).strip()} "
 
 
-def _untexed(text: str) -> str:
+def _untexed(text: str, *, formulas: bool) -> str:
+    text = text.replace("$", " ") if formulas else text
+    if "\\" not in text:
+        return text
     text = _ESCAPED.sub(r"\1", _THIN.sub(_thin, text))
     for _ in range(3):  # commands are nested, but hardly deeper
         text = _WRAPPED.sub(r"\1", text)
