@@ -22,7 +22,7 @@ QUESTION = "Where do mocks live?"
         "Put it into `__mocks__/`.",
         "The mock of `models/user.js` is `models/__mocks__/user.js`.",
         "Use `std::mem::take` on the field.",
-        "Call `take(…)`.",
+        "Call `mem::take(…)`.",
     ],
 )
 def test_parts_of_known_names_are_known(claim: str) -> None:
@@ -32,7 +32,14 @@ def test_parts_of_known_names_are_known(claim: str) -> None:
 
 @pytest.mark.parametrize(
     "claim",
-    ["Use `std::mem::swap` on it.", "It is in `models/tests/user.js`.", "Call `user.take`.", "Put it in `mocks.py`."],
+    [
+        "Use `std::mem::swap` on it.",
+        "It is in `models/tests/user.js`.",
+        "Call `user.take`.",
+        "It is in `odels/ser.js`.",
+        "Look into `/beside/modules/call`.",
+        "Put it in `mocks.py`.",
+    ],
 )
 def test_other_names_are_unknown(claim: str) -> None:
     """One part that no passage has is enough, and two known parts make no known name."""

@@ -52,17 +52,16 @@ def test_a_home_is_private(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_things_keeps_its_rights(tmp_path: Path) -> None:
     """`LECTERN_HOME` may be a folder that others need; what is Lectern's in it is private all the same."""
-    for name in ("lectern.db", "notes.txt"):
+    own, foreign = ("lectern.db", "lectern.db-wal", "owner"), ("notes.txt", "index.html", "owners.txt", "evals.csv")
+    for name in (*own, *foreign):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(0o644)
     tmp_path.chmod(0o755)
     find_home(tmp_path, create=True)
 
-    assert [rights(path) for path in (tmp_path, tmp_path / "lectern.db", tmp_path / "notes.txt")] == [
-        0o755,
-        0o600,
-        0o644,
-    ]
+    assert rights(tmp_path) == 0o755
+    assert {name: rights(tmp_path / name) for name in own} == dict.fromkeys(own, 0o600)
+    assert {name: rights(tmp_path / name) for name in foreign} == dict.fromkeys(foreign, 0o644)
 
 
 def test_a_home_that_others_can_read_is_refused_with_the_reason(

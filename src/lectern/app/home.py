@@ -23,8 +23,9 @@ OWNER = "owner"
 VARIABLE = "LECTERN_HOME"
 SETTING_PREFIXES = ("LECTERN_", "OPENAI_", "AGENT_", "QDRANT_", "COHERE_", "DATABASE_URL")
 ENV_FILE = ".env"
-OWN_NAMES = ("lectern.db", "index", "calibrations", "evals", SERVER, OWNER)  # or what these begin with
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
+FOLDERS = ("index", "calibrations", "evals")
+FILES = ("lectern.db", SERVER)  # and what begins with these: journals, unfinished files
+GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 LOCK_ATTEMPTS, LOCK_RETRY_SECONDS = 5, 0.02
 
 
@@ -75,19 +76,19 @@ class Home:
         if os.name != "posix":
             return
         entries = list(self.path.iterdir())
-        own = [entry for entry in entries if entry.name.startswith(OWN_NAMES) and not entry.is_symlink()]
-        try:
-            for path in [self.path, *own] if len(own) == len(entries) else own:
+        own_entries = [entry for entry in entries if _is_own(entry.name)]
+        for path in [self.path, *own_entries] if len(own_entries) == len(entries) else own_entries:
+            try:
                 mode = path.stat().st_mode
-                if mode & OTHERS:
-                    path.chmod(stat.S_IMODE(mode) & ~OTHERS)
-        except FileNotFoundError:  # SQLite deletes its journals
-            return
-        except OSError as exc:
-            raise ConfigError(
-                f"{path} can be read by other users, and that cannot be changed ({exc.strerror}); it holds "
-                "conversations: run chmod -R go= on it as its owner, or set LECTERN_HOME to a folder of your own"
-            ) from exc
+                if mode & GROUP_AND_OTHERS:
+                    path.chmod(stat.S_IMODE(mode) & ~GROUP_AND_OTHERS)
+            except FileNotFoundError:  # SQLite deletes its journals
+                continue
+            except OSError as exc:
+                raise ConfigError(
+                    f"{path} can be read by other users, and that cannot be changed ({exc.strerror}); it holds "
+                    "conversations: run chmod -R go= on it as its owner, or set LECTERN_HOME to a folder of your own"
+                ) from exc
 
     def server(self) -> ServerAddress | None:
         """The address of the server that owns this folder, if there is one."""
@@ -149,6 +150,11 @@ class Home:
             handle.write(str(os.getpid()))
             handle.flush()
             yield  # closing the handle releases the lock
+
+
+def _is_own(name: str) -> bool:
+    """Whether a file or folder of this name in a home is Lectern's."""
+    return name in (*FOLDERS, OWNER) or name.startswith(FILES)
 
 
 def _digest(value: str, token: str) -> str:

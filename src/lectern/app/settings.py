@@ -105,7 +105,9 @@ class Settings(BaseSettings):
     )
 
     home: Path | None = Field(
-        default=None, description="Folder for all local files; default: the nearest .lectern/ in this folder or above."
+        default=None,
+        description="Folder for all local files, which no other user may read; default: the nearest .lectern/ in this "
+        "folder or above.",
     )
     embedder: Literal["local", "openai", "cohere"] = Field(
         default="local", description="Who turns text into vectors: local, openai or cohere (needs `lectern[cohere]`)."

@@ -47,7 +47,7 @@ class Judgement:
     evidence: str = ""  # the words of a passage that say it, or that say otherwise
     passage: int | None = None  # the place of the passage with these words among those that were judged
     reason: str = ""  # why the claim is doubtful, for a reader
-    is_soft: bool = False  # it does not sound like the passages, but no number, unit, name or negation is against it
+    is_soft: bool = False  # it does not sound like the passages, and nothing concrete is shown against it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import log
 
 from lectern.grounding.claims import code_names, read_claim
@@ -15,6 +16,9 @@ MIN_TELLING_WORDS = 2  # content words of a claim that can be told from the book
 MIN_SUPPORT = 0.005  # less is the same
 WORDS_WEIGHT = 6.4  # of the share of a claim's words that are the book's, beside the log odds of its support
 FOREIGN_BELOW = -0.9  # the sum of both; docs/benchmarks/judge.md says how it was chosen
+MIN_PARTS, MAX_PARTS = 3, 8  # of a name whose parts may stand apart
+_SIGNS = ("::", ".", "/")
+_PART_SIGN = re.compile(r"::|[./]")
 _VERSION = re.compile(r"\b([A-Z][\w.+-]{0,30}) (\d{1,4}(?:\.\d{1,4}){0,3})(?![\w%°]|\.\d)")  # ROS 2, Python 3.12
 
 
@@ -29,21 +33,22 @@ def is_foreign(claim: str, support: float, passages: Sequence[str], question: st
 
 def names_unknown_code(claim: str, texts: Iterable[str]) -> bool:
     """Whether a claim names something in code that none of the texts has."""
-    names = code_names(claim)
+    names = dict.fromkeys(code_names(claim))
     known = " ".join(texts).casefold().replace("\\", "") if names else ""  # `max\_pool\_size`
-    return not all(_is_known(name, known) for name in names)
+    return not all(name in known or _has_parts(name, known) for name in names)
 
 
-def _is_known(name: str, known: str) -> bool:
-    """Whether a text has a name in code, or all folders of a path, or the parts of a qualified name: `std::mem::take`
-    where it imports `std::mem`."""
-    if name in known:
-        return True
-    if "/" in name:
-        return all(_is_known(part, known) for part in name.split("/") if part)
-    first, _, rest = name.partition("::" if "::" in name else ".")
-    is_qualified = "::" in rest or "." in rest
-    return is_qualified and first in known and _is_known(rest, known)
+def _has_parts(name: str, known: str) -> bool:
+    """Whether a text has the parts of a path or of a qualified name, two neighbours of them together, each as a whole
+    word: `std::mem::take` where it imports `std::mem`, and `models/__mocks__/user.js` beside `models/user.js`."""
+    parts = [part for part in _PART_SIGN.split(name) if part]
+    if not MIN_PARTS <= len(parts) <= MAX_PARTS or not all(_is_word(part, known) for part in parts):
+        return False
+    return any(_is_word(rf"{first}{sign}{second}", known) for first, second in pairwise(parts) for sign in _SIGNS)
+
+
+def _is_word(text: str, known: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", known) is not None
 
 
 def without_known_versions(claim: str, cited: Iterable[str], passages: Iterable[str]) -> str:

@@ -206,9 +206,10 @@ def _is_rule(line: str) -> bool:
 
 def decide(reading: Reading) -> Judgement:
     """The verdict for the measurements. Words outvote the network: support needs most of the claim's words in the
-    passages. Without a network nothing in other words is supported: signals do not know what words mean. A claim in
-    other words with a low sum is doubtful only if a number, unit or name is against it: it may be true in free words.
-    The support is scaled so that it is at least 0.5 for a supported claim."""
+    passages. Without a network nothing in other words is supported: signals do not know what words mean. A low sum is a
+    doubt if a number, unit or name is against the claim; a negation, or nothing but the sum, needs a very low one and
+    most words of the passages, because a claim may be true in free words. The support is scaled so that it is at least
+    0.5 for a supported claim."""
     if bare_name(reading):
         return Judgement(verdict="supported", support=NAME_SUPPORT)
     weights = load_weights(entailed=reading.entailed is not None)
