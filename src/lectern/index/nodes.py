@@ -118,8 +118,8 @@ class NodeClient(AsyncQdrantClient):
     """Qdrant's client, which sends searches as they are. By itself it copies each of them deeply first, in case it has
     texts to embed, and that takes longer than to send it."""
 
-    async def query_batch_points(
-        self, collection_name: str, requests: Sequence[models.QueryRequest], *_: object, **__: object
+    async def query_batch_points(  # type: ignore[override]  # the client's options are refused, not ignored
+        self, collection_name: str, requests: Sequence[models.QueryRequest]
     ) -> list[models.QueryResponse]:
         """Several searches in one request."""
         return await self._client.query_batch_points(collection_name, requests)
