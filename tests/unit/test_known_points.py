@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from qdrant_client import models
@@ -12,7 +13,7 @@ from lectern.index import points
 from lectern.index.points import REF_FIELDS, KnownPoints, to_point
 from tests.contracts.test_index import BOOK, Book, store
 from tests.making import DIMENSIONS, chunk, indexed, unit_vector
-from tests.qdrant import server_index
+from tests.qdrant import MemoryClient, server_index
 
 TEXTS = [f"Robot {number} turns its head." for number in range(5)]
 RECORDS = [
@@ -102,3 +103,25 @@ async def test_a_new_version_is_found_where_the_old_one_was_known() -> None:
 
         await index.replace("book", 2, [change], commit)
         assert await found() == [new.id]
+
+
+async def test_a_copy_that_lags_behind_takes_nothing_from_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A point that the search found, and whose payload cannot be read yet, is not taken for one of an old version: the
+    read is repeated."""
+    lags = 3
+
+    class Lagging(MemoryClient):
+        async def retrieve(self, *args: Any, **kwargs: Any) -> list[models.Record]:
+            nonlocal lags
+            lags -= 1
+            return [] if lags >= 0 else await super().retrieve(*args, **kwargs)
+
+    # as if other searches that find only known points came in between
+    monkeypatch.setattr(KnownPoints, "fields", False)
+    ledger, here = Book(), chunk("The robot sleeps.")
+    async with server_index(ledger, DIMENSIONS, client=Lagging(":memory:")) as index:
+        await store(index, "book", [indexed(here)], [], "en", ledger)
+        candidates = await index.read(
+            lambda view: view.find(unit_vector("x"), "robot", language="en", where=BOOK, limit=5)
+        )
+    assert [candidate.id for candidate in candidates] == [here.id]

@@ -110,6 +110,8 @@ class ServerView:
             if len(near.points) - len(live) <= hidden:
                 break
             hidden = len(near.points) - len(live)
+        # one that the search found and the read of its payload did not: it was removed, or a copy of it lags behind
+        self._lost = self._lost or any(str(point.id) not in refs for point in near.points)
         if not live and counts.chunks and self.is_current:
             await self._check_that_it_holds(where.book_id)
         cosines = {str(point.id): point.score for point in live}
