@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 from qdrant_client import models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -26,6 +27,7 @@ from lectern.ports.index import ChunkIndex
 from tests.contracts.test_index import BOOK, Book
 from tests.making import DIMENSIONS, chunk, indexed, place, unit_vector
 from tests.ports import closed_port
+from tests.qdrant import MemoryClient
 from tests.qdrant_server import QdrantServer, qdrant_cluster, qdrant_server
 
 LAYOUT = Layout(shards=3, replicas=2)
@@ -170,6 +172,20 @@ async def test_a_write_consistency_that_no_write_could_reach_is_an_error(real_qd
     with pytest.raises(ConfigError, match=r"LECTERN_QDRANT_WRITE_CONSISTENCY is 2.*1 node"):
         async with opened(real_qdrant.url, "too-many-copies", Book(), layout):
             pass
+
+
+async def test_a_key_that_may_not_count_the_nodes_is_enough(caplog: pytest.LogCaptureFixture) -> None:
+    """A key for one collection alone gets a refusal from /cluster: a warning says so, and the server is used."""
+
+    class Limited(MemoryClient):
+        async def cluster_status(self) -> models.ClusterStatus:
+            raise UnexpectedResponse(403, "Forbidden", b"", httpx.Headers())
+
+    async with open_server_index(
+        Limited(":memory:"), "limited", DIMENSIONS, Book(), Layout(replicas=2, write_consistency=2)
+    ) as index:
+        assert await index.read(lambda view: view.book_ids()) == frozenset()
+    assert "could not be counted" in caplog.text
 
 
 async def test_missing_payload_indexes_are_an_error_that_the_doctor_mends(real_qdrant: QdrantServer) -> None:

@@ -3,6 +3,7 @@ found. A new collection is made as the operator configured it. One that differs 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,8 +11,11 @@ from typing import Any, Literal
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
-from lectern.domain.errors import ConfigError, IndexMismatch
+from lectern.domain.errors import ConfigError, IndexMismatch, ProviderRefused
 from lectern.index import schema
+from lectern.index.nodes import CLIENT_ERRORS, error_of
+
+log = logging.getLogger("lectern.index")
 
 Quantization = Literal["none", "scalar", "binary"]
 Schemas = dict[str, models.PayloadSchemaType | models.KeywordIndexParams]
@@ -87,10 +91,21 @@ async def check(client: AsyncQdrantClient, collection: str, dimensions: int | No
 
 
 async def check_nodes(client: AsyncQdrantClient, layout: Layout) -> None:
-    """Refuse a cluster that has fewer nodes than a write must reach, those that are down included."""
+    """Refuse a cluster that has fewer nodes than a write must reach, those that are down included. A key for one
+    collection alone may not count them."""
     if layout.write_consistency == 1:
         return
-    status: Any = await client.cluster_status()
+    try:
+        status: Any = await client.cluster_status()
+    except CLIENT_ERRORS as exc:
+        if not isinstance(error_of(exc), ProviderRefused):
+            raise
+        log.warning(
+            "the nodes of the Qdrant server could not be counted: QDRANT_API_KEY may not read /cluster. Check that "
+            "there are at least %d (LECTERN_QDRANT_WRITE_CONSISTENCY)",
+            layout.write_consistency,
+        )
+        return
     nodes = len(status.peers) if status.status == "enabled" else 1
     if nodes < layout.write_consistency:
         raise ConfigError(
