@@ -1,4 +1,5 @@
-"""What a search asks of PostgreSQL and of Qdrant: two statements and one batch, whatever is asked."""
+"""What a search asks of PostgreSQL and of Qdrant, whatever is asked: two statements, one batch, and look-ups of
+passages that were not read lately."""
 
 from __future__ import annotations
 
