@@ -154,6 +154,16 @@ def test_the_line_that_introduces_a_list_or_table_is_read_with_its_first_entry(b
     assert [*pieces_of(quotes_of(f"It pumps a lot.\n\nThese liquids are allowed:\n\n{block}"))][1:] == pieces
 
 
+def test_a_lead_is_read_again_below_another_heading() -> None:
+    """What stands below a heading is understood without the section before it, even if both begin alike."""
+    passage = "### The pump\n\nIt needs:\n\n- clean rain water\n\n### The lamp\n\nIt needs:\n\n- a small battery\n"
+
+    assert sections_of(quotes_of(passage), "") == [
+        ("The pump", ("It needs: clean rain water",)),
+        ("The lamp", ("It needs: a small battery",)),
+    ]
+
+
 async def test_what_is_kept_does_not_grow() -> None:
     """Numbers of so many passages are kept and no more."""
     locator = LocalAnswerLocator()

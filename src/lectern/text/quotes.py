@@ -94,13 +94,13 @@ def pieces_of(quotes: Sequence[Quote]) -> tuple[str, ...]:
 def _pieces(quotes: Sequence[Quote]) -> Iterator[tuple[Quote, str]]:
     """Each quote that is read: a listing with the line that introduces it, a row with the header of each cell, a list
     by its items, or as a whole if its items are too short to be quotes. The line that introduces a list or table is
-    read with its first entry."""
-    lead = ""
+    read with its first entry below each heading."""
+    above = ("", "")
     for quote in quotes:
         if quote.kind != "list" or not items_of(quote, quotes):
-            begins = quote.lead != lead and quote.kind != "list"
+            begins = (quote.heading, quote.lead) != above and quote.kind != "list"
             yield quote, _flat(f"{quote.lead} {introduced(quote)}" if begins else introduced(quote))
-            lead = quote.lead
+            above = (quote.heading, quote.lead)
 
 
 def introduced(quote: Quote) -> str:
