@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from itertools import accumulate, chain
 
 from lectern.confidence.requirements import Requirement
 from lectern.confidence.spelling import respell
@@ -38,8 +38,12 @@ async def locate(locator: AnswerLocator, question: str, passages: Sequence[Passa
             sections_of(passage_quotes, passage.heading)
             for passage, passage_quotes in zip(passages, quotes, strict=True)
         ]
-        found = iter(await locator.find(respell(question, texts), [*chain.from_iterable(sections)]))
-        by_piece = [chain.from_iterable(islice(found, len(passage_sections))) for passage_sections in sections]
+        found = await locator.find(respell(question, texts), [*chain.from_iterable(sections)])
+        ends = accumulate(map(len, sections))
+        by_piece = [
+            tuple(chain.from_iterable(found[end - len(passage_sections) : end]))
+            for passage_sections, end in zip(sections, ends, strict=True)
+        ]
         by_quote = [_of_quotes(passage_quotes, odds) for passage_quotes, odds in zip(quotes, by_piece, strict=True)]
     else:
         by_quote = [[0.0] * len(passage_quotes) for passage_quotes in quotes]
