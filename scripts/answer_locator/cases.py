@@ -31,7 +31,7 @@ from lectern.models.local.embedder import LocalEmbedder
 from lectern.ports.index import Purpose
 from lectern.reading.lessons import read_lesson
 from lectern.reading.survey import survey
-from lectern.text.quotes import pieces_of, quotes_of
+from lectern.text.quotes import quotes_of, sections_of
 
 FOLDER = ROOT / "examples" / "golden" / "finder"
 WRITTEN_FILE, MANUALS_FILE = FOLDER / "written.jsonl", FOLDER / "manuals.jsonl"
@@ -65,7 +65,7 @@ class Passage:
     @cached_property
     def pieces(self) -> list[str]:
         """As the network is given them."""
-        return list(pieces_of(quotes_of(self.text)))
+        return [piece for _, pieces in sections_of(quotes_of(self.text), self.heading) for piece in pieces]
 
     @property
     def digest(self) -> str:

@@ -30,7 +30,7 @@ from lectern.models.local.answer_locator import (
 )
 from lectern.models.local.packaged_models import CHECKSUMS, WINDOW
 from lectern.ports.answering import Passage, Pieces
-from lectern.text.quotes import pieces_of, quotes_of, sections_of
+from lectern.text.quotes import quotes_of, sections_of
 
 PUMP: Pieces = (
     "The pump",
@@ -115,8 +115,8 @@ def test_a_row_is_read_with_the_heads_of_its_cells() -> None:
     table = "| Phase | Budget | |\n|---|---|---|\n| grasp | 20 s | twice |\n| place | | |\n"
     ragged = "| Phase | Budget |\n|---|---|\n| grasp | 20 s | twice |\n"
 
-    assert pieces_of(quotes_of(table)) == ("Phase: grasp | Budget: 20 s | twice", "Phase: place")
-    assert pieces_of(quotes_of(ragged)) == ("grasp | 20 s | twice",)
+    assert sections_of(quotes_of(table), "") == [("", ("Phase: grasp | Budget: 20 s | twice", "Phase: place"))]
+    assert sections_of(quotes_of(ragged), "") == [("", ("grasp | 20 s | twice",))]
 
 
 def test_pieces_are_read_below_the_heading_that_stands_above_them() -> None:
@@ -151,7 +151,9 @@ Once a month is enough."""
 )
 def test_the_line_that_introduces_a_list_or_table_is_read_with_its_first_entry(block: str, pieces: list[str]) -> None:
     """The line says what the entries are, and is no piece of its own."""
-    assert [*pieces_of(quotes_of(f"It pumps a lot.\n\nThese liquids are allowed:\n\n{block}"))][1:] == pieces
+    passage = f"It pumps a lot.\n\nThese liquids are allowed:\n\n{block}"
+
+    assert sections_of(quotes_of(passage), "") == [("", ("It pumps a lot.", *pieces))]
 
 
 def test_a_lead_is_read_again_below_another_heading() -> None:

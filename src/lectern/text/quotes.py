@@ -86,11 +86,6 @@ def sections_of(quotes: Sequence[Quote], heading: str) -> list[tuple[str, tuple[
     ]
 
 
-def pieces_of(quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """The quotes in the form that a network reads, without headings."""
-    return tuple(text for _, text in _pieces(quotes))
-
-
 def _pieces(quotes: Sequence[Quote]) -> Iterator[tuple[Quote, str]]:
     """Each quote that is read: a listing with the line that introduces it, a row with the header of each cell, a list
     by its items, or as a whole if its items are too short to be quotes. The line that introduces a list or table is
