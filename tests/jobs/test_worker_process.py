@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -149,6 +150,42 @@ async def test_a_worker_that_was_stopped_is_noticed(worker: Subprocess, monkeypa
             await worker.embed(Odd(), TEXTS[:1])
 
     assert (await worker.embed(Odd(), TEXTS[:1]))[0][0] != before[0]
+
+
+def stop_itself(_seconds: object) -> None:
+    """In the worker, before it is ready."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+async def test_a_worker_that_stops_while_it_starts_is_ended(
+    worker: Subprocess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call that waits for it fails with a reason, no process is left behind, and the next call gets another."""
+    before = set(multiprocessing.active_children())
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_process, "_prepare_worker", stop_itself)
+        patch.setattr(worker_process, "MAX_CALL_SECONDS", 0.5)
+        with pytest.raises(WorkerLost, match="cannot be started"):
+            await worker.embed(Odd(), TEXTS[:1])
+    while set(multiprocessing.active_children()) - before:  # noqa: ASYNC110  # the system tells nobody
+        await asyncio.sleep(0.02)
+
+    assert await worker.embed(Odd(), TEXTS[:1])
+
+
+async def test_a_worker_that_stops_while_it_starts_does_not_keep_the_server_from_closing(
+    worker: Subprocess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ended with the server, and the call that waits for it fails."""
+    before = set(multiprocessing.active_children())
+    monkeypatch.setattr(worker_process, "_prepare_worker", stop_itself)
+    waiting = asyncio.create_task(worker.embed(Odd(), TEXTS[:1]))
+    while not set(multiprocessing.active_children()) - before:  # noqa: ASYNC110  # it is being spawned
+        await asyncio.sleep(0.02)
+    await worker.close()
+
+    with pytest.raises(WorkerLost, match="cannot be started"):
+        await waiting
 
 
 PARENT = """

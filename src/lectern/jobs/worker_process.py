@@ -6,7 +6,6 @@ notices one that was stopped."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import multiprocessing
 import os
 import pickle
@@ -93,8 +92,8 @@ class Subprocess:
         pool, self._pool = self._pool, None
         if pool is None:
             return
-        if self._calls:
-            self._kill()
+        if self._calls or not self._process:  # one that has not started holds nothing either
+            _kill(pool)
         await asyncio.to_thread(pool.shutdown, cancel_futures=True)
         self._process = 0
 
@@ -165,8 +164,11 @@ class Subprocess:
             pool = self._pool
             if not self._process:
                 try:
-                    self._process = await asyncio.to_thread(lambda: pool.submit(os.getpid).result())
-                except BrokenProcessPool as exc:
+                    first = await asyncio.to_thread(pool.submit, os.getpid)
+                    async with asyncio.timeout(MAX_CALL_SECONDS):  # it may be stopped before it counts seconds
+                        self._process = await asyncio.wrap_future(first)
+                except (BrokenProcessPool, TimeoutError) as exc:
+                    _kill(pool)
                     self._forget(pool)
                     raise WorkerLost(START_ERROR) from exc
             return pool
@@ -175,18 +177,19 @@ class Subprocess:
         """Kill the process if the call still runs, so that the next job does not wait for it."""
         if pool is self._pool and not future.done():
             self._killed_for = future
-            self._kill()
+            _kill(pool)
             self._forget(pool)
-
-    def _kill(self) -> None:
-        if self._process:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGKILL)
 
     def _forget(self, pool: ProcessPoolExecutor) -> None:
         if self._pool is pool:
             self._pool, self._process = None, 0
             pool.shutdown(wait=False)
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    """Kill the process, also one that has not told its id yet; nothing public of the pool names it."""
+    for process in tuple((pool._processes or {}).values()):
+        process.kill()
 
 
 def _prepare_worker(seconds: c_uint64) -> None:
