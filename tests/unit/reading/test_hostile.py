@@ -183,8 +183,8 @@ def test_a_hostile_file_costs_little(tmp_path: Path, name: str, request: pytest.
 @pytest.mark.parametrize("name", GROWTH)
 def test_time_grows_with_size_and_not_faster(tmp_path: Path, name: str) -> None:
     """Eight times the file takes about eight times as long; were it quadratic it would take sixty-four times."""
-    small = min(measured(tmp_path, HOSTILE[name](1 / 32))[0] for _ in range(3))
-    large = min(measured(tmp_path, HOSTILE[name](1 / 4))[0] for _ in range(2))
+    small = min(measured(tmp_path, HOSTILE[name](1 / 16))[0] for _ in range(3))
+    large = min(measured(tmp_path, HOSTILE[name](1 / 2))[0] for _ in range(4))
 
     assert large < 32 * small + 0.1  # half way between the two: a busy machine does not reach it
 
